@@ -34,6 +34,9 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	for _, a := range t.algorithms {
 		text(a.String())
 	}
+	if t.onTree {
+		text("on the tree")
+	}
 	if t.wantsMultitree() {
 		text("several trees")
 		_ = binary.Write(h, binary.BigEndian, [2]uint32{uint32(t.stripes), uint32(t.roots)})

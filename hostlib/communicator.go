@@ -375,13 +375,13 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	case c.multitree != nil:
 		c.multitree.start(r, o)
 	default:
-		c.submit(r, &o)
+		c.submit(r, &o, c.tagOf(&o))
 	}
 	return r
 }
 
 // submit has the loop run o on the communicator's own tree.
-func (c *Communicator) submit(r *Request, o *session.Operation) {
+func (c *Communicator) submit(r *Request, o *session.Operation, tag func(serial uint16) uint64) {
 	if o.Elements > 0 {
 		r.function, r.element = o.Function, o.Element
 	}
@@ -397,7 +397,7 @@ func (c *Communicator) submit(r *Request, o *session.Operation) {
 	c.isLeaving = c.isLeaving || o.Last
 	c.lastID++
 	o.ID = c.lastID
-	r.position, r.tag = c.messaging.called(c.tagOf(o))
+	r.position, r.tag = c.messaging.called(tag)
 	c.requests[o.ID] = r
 	c.mu.Unlock()
 	if !o.Whole.IsSet { // members compare its place among all operations, also those by messages

@@ -161,6 +161,13 @@ func (c *Communicator) failure(f *wire.Fail) error {
 			Collective: s.Collective.String(), Function: s.Function.String(), Element: s.Element.String(),
 			Elements: s.Elements, Root: int(s.Root), Operation: s.Operation,
 		}
+		if m, ok := schedule.ReadMark(s.Root); ok {
+			k := &d.Calls[i]
+			k.Collective, k.Element, k.Root = m.Collective.String(), elementName(m.Element), int(m.Root)
+			if !m.Collective.Reduces() {
+				k.Function = "none"
+			}
+		}
 	}
 	return d
 }

@@ -41,7 +41,11 @@ func (c *Communicator) gather() gathering {
 		}
 	}
 	slices.Sort(children)
-	return gathering{core: forming.New(parent, children, uint64(c.own))}
+	life := uint64(c.own) &^ managedBit
+	if c.manager != nil {
+		life |= managedBit
+	}
+	return gathering{core: forming.New(parent, children, life)}
 }
 
 // takes reports whether an item is for the gathering, and notes it.

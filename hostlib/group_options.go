@@ -24,6 +24,7 @@ type groupOptions struct {
 	purpose    pathsel.Purpose
 
 	algorithms []Algorithm // of hosts, by which operations are to run
+	onTree     bool        // operations run over the communicator's tree wherever they can
 
 	stripes, roots int // wanted; 0: the option was not given; stripes may be PerRail
 }
@@ -113,8 +114,8 @@ func (t groupOptions) validate() error {
 			return fmt.Errorf("%w: %s", ErrArgument, a)
 		}
 	}
-	if len(t.algorithms) > 0 && t.wantsMultitree() {
-		return fmt.Errorf("%w: OnHosts cannot be combined with Stripes and Roots", ErrArgument)
+	if len(t.algorithms) > 0 && (t.wantsMultitree() || t.onTree) {
+		return fmt.Errorf("%w: OnHosts cannot be combined with OnTree, Stripes and Roots", ErrArgument)
 	}
 	if t.mostStripes() > 1 && t.roots > 1 {
 		return fmt.Errorf("%w: Stripes and Roots cannot be combined", ErrArgument)

@@ -21,6 +21,7 @@ type hostCall struct {
 	element uint8
 	in, out [][]byte // pieces
 	after   []func() // when it is done
+	why     string   // the communicator's tree does not carry it; "": nobody has asked for that
 }
 
 // hostOperation carries out the schedule of one.
@@ -255,8 +256,12 @@ func (o *hostOperation) done(err error) {
 				f()
 			}
 		}
+		reason := "by an algorithm of hosts: " + o.algorithm.String()
+		if o.why != "" {
+			reason += "; not over the tree: " + o.why
+		}
 		r.outcome = Outcome{
-			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: "by an algorithm of hosts: " + o.algorithm.String(),
+			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,
 			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,
 		}
 	}

@@ -133,7 +133,7 @@ func (p *parts) start(s *multitree, r *Request, o *session.Operation) {
 		if first.Out != nil {
 			first.Out = make([]byte, width)
 		}
-		s.base.submit(j.pieces[0], &first)
+		s.base.submit(j.pieces[0], &first, s.base.tagOf(&first))
 	}
 	if p.jobs.Put(whole) {
 		return
@@ -177,7 +177,7 @@ func (p *parts) leave(x job) {
 		all = append(all, begin(p.roots, last))
 	}
 	base := *x.o
-	x.base.comm.submit(x.base, &base)
+	x.base.comm.submit(x.base, &base, x.base.comm.tagOf(&base))
 	x.base.begin()
 	if err := waitAll(all); err != nil {
 		x.done.fail(err)
@@ -191,7 +191,7 @@ func (p *parts) leave(x job) {
 func begin(c *Communicator, o session.Operation) *Request {
 	r := newRequest(c)
 	r.collective, r.inner = schedule.Collective(o.Collective), true
-	c.submit(r, &o)
+	c.submit(r, &o, c.tagOf(&o))
 	return r.begin()
 }
 

@@ -129,6 +129,11 @@ func (p *pieced) begin() *Request {
 		r.fail(err)
 		return r
 	}
+	t, why := p.overTree()
+	if t != nil {
+		return p.startOverTree(t)
+	}
+	p.why = why
 	return p.c.startOnHosts(&p.hostCall, p.c.options.algorithm(&p.Call, false))
 }
 

@@ -87,12 +87,12 @@ func (s *multitree) onStripes(r *Request, o *session.Operation) {
 		pieces = slices.Repeat([]session.Operation{*o}, len(s.stripes))
 	}
 	if pieces == nil {
-		s.base.submit(r, o)
+		s.base.submit(r, o, s.base.tagOf(o))
 		return
 	}
 	j := newComposite(s, r, o.Collective, s.stripes...)
 	for i, stripe := range s.stripes {
-		stripe.submit(j.pieces[i], &pieces[i])
+		stripe.submit(j.pieces[i], &pieces[i], stripe.tagOf(&pieces[i]))
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *Communicator) partition(ctx context.Context) (treePartition, error) {
 	}
 	r := newRequest(c)
 	r.collective, r.inner = schedule.Collective(o.Collective), true
-	c.submit(r, &o)
+	c.submit(r, &o, c.tagOf(&o))
 	if _, err := r.finish(ctx); err != nil {
 		return treePartition{}, err
 	}

@@ -152,3 +152,19 @@ func TestSeventeen(t *testing.T) {
 		try(t, form(t, 17, options...), cfg)
 	}
 }
+
+// piecesOnTree are the collectives of pieces that a communicator's tree carries.
+var piecesOnTree = []string{"gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce-scatter", "reduce-scatterv"}
+
+// TestOnTree: collectives of pieces pass over the tree, with pieces that are shorter and longer than
+// a packet.
+func TestOnTree(t *testing.T) {
+	for _, n := range []int{2, 3, 5, 8} {
+		cfg := few()
+		cfg.Collectives = piecesOnTree
+		r := try(t, form(t, n, hostlib.OnTree()), cfg)
+		if r.Transports[hostlib.HostTree] == 0 || r.Transports[hostlib.HostTree] < 5*r.Transports[hostlib.Hosts] {
+			t.Errorf("%d members: %+v", n, r)
+		}
+	}
+}

@@ -36,6 +36,36 @@ func (c *Call) Tag(serial uint16, function, element uint8) uint64 {
 	return uint64(serial)<<48 | uint64(c.Collective)<<43 | uint64(function&15)<<39 | uint64(element&15)<<35 | uint64(c.Root&0xffff)<<19 | count
 }
 
+// A mark is what packets of the communicator's tree say, in place of a root, of a call of pieces. The
+// rank of a root is less than markBase.
+//
+//	bits    23-19        18-15     14-0
+//	        Collective   Element   Root, modulo 32768, or a hash of all counts
+const (
+	markCollective = 19
+	markElement    = 15
+	markBase       = uint32(Gather) << markCollective
+)
+
+// Mark returns the mark of a call of pieces.
+func (c *Call) Mark(element uint8) uint32 {
+	low := uint32(c.Root)
+	if c.Counts != nil {
+		low = uint32(c.Tag(0, 0, 0))
+	}
+	return uint32(c.Collective)<<markCollective | uint32(element&15)<<markElement | low&(1<<markElement-1)
+}
+
+// ReadMark returns what a mark says; false if it is a rank.
+func ReadMark(mark uint32) (Caption, bool) {
+	if mark < markBase {
+		return Caption{}, false
+	}
+	return Caption{
+		Collective: Collective(mark >> markCollective), Element: uint8(mark >> markElement & 15), Root: uint16(mark & (1<<markElement - 1)),
+	}, true
+}
+
 // ReadTag returns what a tag says.
 func ReadTag(tag uint64) Caption {
 	c := Caption{

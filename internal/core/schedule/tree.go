@@ -1,0 +1,195 @@
+package schedule
+
+import (
+	"fmt"
+	"math"
+)
+
+// Form is how the packets of a communicator's tree carry a call of pieces.
+type Form uint8
+
+// The forms.
+const (
+	// Copied: each packet has elements of one member's piece, or in a scatter of the root's
+	// vector. That member alone contributes it, the others contribute nothing.
+	Copied Form = iota
+	// United: a member's vector is that of all pieces, with zeros in place of those that it does
+	// not have; they are reduced by bitwise or. So a packet has pieces of several members.
+	United
+	// Reduced: a reduce-scatter, in which each member gets the packets of its own part.
+	Reduced
+)
+
+// Tree is how a communicator's tree of switches, or of hosts, carries a call. It is the same for all
+// members that call the same.
+type Tree struct {
+	Form     Form
+	Width    int   // bytes of an element of the packets, of which each piece has a whole number
+	Elements int   // of the vector
+	Each     int   // of every piece, if they are equal
+	Ends     []int // otherwise: up to the end of each piece
+	Chunks   int   // packets that every member sends, and gets
+
+	call *Call
+}
+
+// Load is packets, and the bytes of their payloads.
+type Load struct{ Packets, Bytes int }
+
+// unitedPieces is how many pieces, at least, a packet must have room for to be united: contributions
+// have the bytes of all pieces then.
+const unitedPieces = 4
+
+// mostUnited is how many chunks an alltoall may have, which is always united.
+const mostUnited = 64
+
+// OverTree returns how a tree whose packets have at most so many bytes carries a call. The error
+// says why it cannot.
+func OverTree(c *Call, chunkBytes int) (Tree, error) {
+	t := Tree{call: c, Width: c.Width}
+	switch n := c.Size; c.Collective {
+	case Gather, Allgather, Allgatherv:
+		if c.total()*unitedPieces <= n*chunkBytes {
+			t.unite()
+			break
+		}
+		t.Width = max(c.Width, 2) // packets have no elements of one byte
+	case Scatter:
+		if t.Width = max(c.Width, 2); c.Count == 0 {
+			t.unite()
+		}
+	case ReduceScatter, ReduceScatterv:
+		t.Form = Reduced
+	case Alltoall:
+		if most := uint64(mostUnited * chunkBytes); uint64(c.Count) > most || uint64(c.bytes(c.Count))*uint64(n)*uint64(n) > most {
+			packets := divide(c.bytes(c.Count), chunkBytes)
+			return Tree{}, fmt.Errorf("the piece of each pair takes packets of its own, to which all %d members contribute: %d packets of each member instead of %d",
+				n, n*(n-1)*packets, (n-1)*packets)
+		}
+		t.unite()
+	case Gatherv, Scatterv:
+		return Tree{}, fmt.Errorf("only the root knows the lengths of all pieces")
+	default:
+		return Tree{}, fmt.Errorf("no form for %s", c.Collective)
+	}
+	if c.Size == 1 {
+		return Tree{}, fmt.Errorf("a group of one sends nothing")
+	}
+	t.layOut(chunkBytes)
+	if t.Elements > math.MaxUint32 {
+		return Tree{}, fmt.Errorf("%d elements, and packets count up to %d", t.Elements, uint32(math.MaxUint32))
+	}
+	return t, nil
+}
+
+// total returns the bytes of all pieces.
+func (c *Call) total() int {
+	if c.Counts == nil {
+		return c.Size * c.bytes(c.Count)
+	}
+	sum := 0
+	for _, n := range c.Counts {
+		sum += n
+	}
+	return c.bytes(sum)
+}
+
+func divide(a, b int) int { return (a + b - 1) / b }
+
+func (t *Tree) unite() { t.Form, t.Width = United, max(t.call.Width, 4) }
+
+// layOut says where pieces lie, and counts chunks.
+func (t *Tree) layOut(chunkBytes int) {
+	c, per := t.call, min(chunkBytes/t.Width, math.MaxUint16)
+	switch {
+	case t.Form == United && c.Collective == Alltoall: // a row for each receiver
+		t.Each = divide(c.Size*c.bytes(c.Count), t.Width)
+		t.Elements = c.Size * t.Each
+	case t.Form == United:
+		t.Elements = divide(c.total(), t.Width)
+	case c.Counts != nil:
+		for _, n := range c.Counts {
+			t.Elements += divide(c.bytes(n), t.Width)
+			t.Ends = append(t.Ends, t.Elements)
+		}
+	default:
+		t.Each = divide(c.bytes(c.Count), t.Width)
+		t.Elements = c.Size * t.Each
+	}
+	switch cuts := t.Form == Copied && c.Collective != Scatter; {
+	case cuts && t.Ends != nil:
+		for rank := range c.Size {
+			from, to := t.Piece(rank)
+			t.Chunks += divide(to-from, per)
+		}
+	case cuts:
+		t.Chunks = (c.Size - t.skipped()) * divide(t.Each, per)
+	case c.Collective == Scatter && t.Form == Copied:
+		t.Chunks = divide(c.Root*t.Each, per) + divide((c.Size-1-c.Root)*t.Each, per)
+	default:
+		t.Chunks = divide(t.Elements, per)
+	}
+	t.Chunks = max(t.Chunks, 1)
+}
+
+// skipped returns how many pieces no packet has: that of the root, which it keeps.
+func (t *Tree) skipped() int {
+	if t.Form == Copied && t.call.Collective.IsRooted() {
+		return 1
+	}
+	return 0
+}
+
+// Piece returns the elements of a rank's piece; where they are united, of an alltoall alone.
+func (t *Tree) Piece(rank int) (from, to int) {
+	if t.Ends == nil {
+		return rank * t.Each, (rank + 1) * t.Each
+	}
+	if rank > 0 {
+		from = t.Ends[rank-1]
+	}
+	return from, t.Ends[rank]
+}
+
+// Link returns what a link to so many members beneath it carries, up and down: that which carries
+// most, with pieces that are equal. Of pieces that end within a packet, the whole packet is carried.
+func (t *Tree) Link(beneath int) (up, down Load) {
+	c := t.call
+	n, all := c.Size, t.Elements*t.Width
+	up.Packets, down.Packets = t.Chunks, t.Chunks
+	own := divide(beneath*all, n)
+	others := all - divide(t.skipped()*all, n)
+	switch {
+	case t.Form != Copied:
+		up.Bytes = all
+		if down.Bytes = all; c.Collective == Alltoall || t.Form == Reduced {
+			down.Bytes = own
+		}
+	case c.Collective == Scatter:
+		up.Bytes, down.Bytes = others, own
+	case c.Collective == Gather:
+		up.Bytes, down.Bytes = own, others
+	default:
+		up.Bytes = own
+		if down.Bytes = all; beneath == 1 {
+			down.Bytes = all - own
+		}
+	}
+	return up, down
+}
+
+// Gains says whether the tree is expected to be better than an algorithm of hosts where its nodes
+// are switches, by messages and bytes alone, and why not.
+func (t *Tree) Gains() (bool, string) {
+	n := t.call.Size
+	switch t.call.Collective {
+	case Gather, Scatter, Alltoall:
+		if 2*t.Chunks >= n {
+			return false, fmt.Sprintf("the busiest member's link has as many bytes, and every member sends and gets %d packets, many of them empty, where the busiest has %d messages", t.Chunks, n-1)
+		}
+	}
+	if n == 2 {
+		return false, "two members have nothing that a switch could spare them"
+	}
+	return true, ""
+}
