@@ -3,6 +3,7 @@ package schedule
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // Form is how the packets of a communicator's tree carry a call of pieces.
@@ -31,6 +32,7 @@ type Tree struct {
 	Chunks   int   // packets that every member sends, and gets
 
 	call *Call
+	per  int // elements of a packet
 }
 
 // Load is packets, and the bytes of their payloads.
@@ -101,6 +103,7 @@ func (t *Tree) unite() { t.Form, t.Width = United, max(t.call.Width, 4) }
 // layOut says where pieces lie, and counts chunks.
 func (t *Tree) layOut(chunkBytes int) {
 	c, per := t.call, min(chunkBytes/t.Width, math.MaxUint16)
+	t.per = per
 	switch {
 	case t.Form == United && c.Collective == Alltoall: // a row for each receiver
 		t.Each = divide(c.Size*c.bytes(c.Count), t.Width)
@@ -151,45 +154,84 @@ func (t *Tree) Piece(rank int) (from, to int) {
 	return from, t.Ends[rank]
 }
 
-// Link returns what a link to so many members beneath it carries, up and down: that which carries
-// most, with pieces that are equal. Of pieces that end within a packet, the whole packet is carried.
-func (t *Tree) Link(beneath int) (up, down Load) {
+// Link returns what a link to the ranks from from up to to carries, up and down.
+func (t *Tree) Link(from, to int) (up, down Load) {
 	c := t.call
-	n, all := c.Size, t.Elements*t.Width
 	up.Packets, down.Packets = t.Chunks, t.Chunks
-	own := divide(beneath*all, n)
-	others := all - divide(t.skipped()*all, n)
+	first, _ := t.part(from)
+	_, last := t.part(to - 1)
+	beneath, all := t.without(first, last), t.without(0, t.Elements)
+	hasRoot := from <= c.Root && c.Root < to
 	switch {
-	case t.Form != Copied:
-		up.Bytes = all
-		if down.Bytes = all; c.Collective == Alltoall || t.Form == Reduced {
-			down.Bytes = own
+	case t.Form == Reduced, t.Form == United && c.Collective == Alltoall:
+		up.Bytes, down.Bytes = all, t.meets(0, t.Elements, first, last)
+	case t.Form == United:
+		if up.Bytes = all; c.Collective != Gather || hasRoot {
+			down.Bytes = all
 		}
 	case c.Collective == Scatter:
-		up.Bytes, down.Bytes = others, own
+		if hasRoot {
+			up.Bytes = all
+		}
+		if !hasRoot || to-from > 1 {
+			skip, behind := t.Piece(c.Root)
+			down.Bytes = t.meets(0, skip, first, last) + t.meets(behind, t.Elements, first, last)
+		}
 	case c.Collective == Gather:
-		up.Bytes, down.Bytes = own, others
+		if up.Bytes = beneath; hasRoot {
+			down.Bytes = all
+		}
 	default:
-		up.Bytes = own
-		if down.Bytes = all; beneath == 1 {
-			down.Bytes = all - own
+		up.Bytes = beneath
+		if down.Bytes = all; to-from == 1 {
+			down.Bytes -= beneath
 		}
 	}
 	return up, down
 }
 
-// Gains says whether the tree is expected to be better than an algorithm of hosts where its nodes
-// are switches, by messages and bytes alone, and why not.
+// part is Piece, also where pieces are united.
+func (t *Tree) part(rank int) (from, to int) {
+	if t.Each == 0 && t.Ends == nil {
+		return 0, t.Elements
+	}
+	return t.Piece(rank)
+}
+
+// without returns the bytes of elements that packets have.
+func (t *Tree) without(from, to int) int {
+	if t.skipped() > 0 {
+		skip, behind := t.Piece(t.call.Root)
+		return (max(0, min(to, skip)-from) + max(0, to-max(from, behind))) * t.Width
+	}
+	return (to - from) * t.Width
+}
+
+// meets returns the bytes of the packets, of those that lie one after the other between two
+// elements, that have one of others.
+func (t *Tree) meets(start, end, from, to int) int {
+	if from, to = max(from, start), min(to, end); from >= to {
+		return 0
+	}
+	from = start + (from-start)/t.per*t.per
+	return (min(end, start+divide(to-start, t.per)*t.per) - from) * t.Width
+}
+
+// Gains reports whether the tree is expected to be better than an algorithm of hosts where its nodes
+// are switches, and why not. An allgather and a reduce-scatter spare every member the bytes of one
+// direction. In the others the busiest link has as many bytes by hosts, and what remains is that
+// packets do not wait for each other as rounds do.
 func (t *Tree) Gains() (bool, string) {
 	n := t.call.Size
 	switch t.call.Collective {
 	case Gather, Scatter, Alltoall:
-		if 2*t.Chunks >= n {
-			return false, fmt.Sprintf("the busiest member's link has as many bytes, and every member sends and gets %d packets, many of them empty, where the busiest has %d messages", t.Chunks, n-1)
+		if rounds := bits.Len(uint(n - 1)); t.Chunks > rounds {
+			return false, fmt.Sprintf("the busiest link would carry no fewer bytes, and every member would send and get %d packets, where hosts take %d messages in %d rounds or as many at once",
+				t.Chunks, n-1, rounds)
 		}
 	}
 	if n == 2 {
-		return false, "two members have nothing that a switch could spare them"
+		return false, "switches spare two members nothing"
 	}
 	return true, ""
 }
