@@ -223,29 +223,33 @@ func TestDisagreementByMessages(t *testing.T) {
 			},
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			hosts, members := join(t, 3)
-			comms := form(t, hosts, members)
-			texts := make([]string, 3)
-			each(3, func(i int) {
-				err := calls[min(1, i)](comms[i])
-				<-comms[i].Done()
-				var d *hostlib.Disagreement
-				if err == nil { // it had done its part
-					err = comms[i].Err()
-				}
-				if !errors.As(err, &d) || d.Calls[0].Rank == d.Calls[1].Rank || !errors.Is(err, hostlib.ErrDisagreement) {
-					t.Errorf("rank %d: %v", i, err)
-					return
-				}
-				texts[i] = err.Error()
-			})
-			if texts[0] != texts[1] || texts[0] != texts[2] {
-				t.Errorf("members report different disagreements: %q", texts)
-			}
-			t.Log(texts[0])
-		})
+		t.Run(what, func(t *testing.T) { disagree(t, calls) })
+		t.Run(what+", over the tree", func(t *testing.T) { disagree(t, calls, hostlib.OnTree()) })
 	}
+}
+
+// disagree has the first of three members call something else than the others.
+func disagree(t *testing.T, calls [2]func(c *hostlib.Communicator) error, options ...hostlib.GroupOption) {
+	hosts, members := join(t, 3)
+	comms := form(t, hosts, members, options...)
+	texts := make([]string, 3)
+	each(3, func(i int) {
+		err := calls[min(1, i)](comms[i])
+		<-comms[i].Done()
+		var d *hostlib.Disagreement
+		if err == nil { // it had done its part
+			err = comms[i].Err()
+		}
+		if !errors.As(err, &d) || d.Calls[0].Rank == d.Calls[1].Rank || !errors.Is(err, hostlib.ErrDisagreement) {
+			t.Errorf("rank %d: %v", i, err)
+			return
+		}
+		texts[i] = err.Error()
+	})
+	if texts[0] != texts[1] || texts[0] != texts[2] {
+		t.Errorf("members report different disagreements: %q", texts)
+	}
+	t.Log(texts[0])
 }
 
 func second[A any](_ A, err error) error { return err }

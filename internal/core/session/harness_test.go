@@ -23,6 +23,8 @@ import (
 //	start allreduce block 1.5 2 0.1     a sum of float32 in block floating point
 //	start reduce:0 1 2                  other collectives, with their root
 //	start broadcast:0 1 2               the values count, where this rank is not the root
+//	start broadcast of=8 holds=2-4 wants=0-8 each=2 skip=6-8 1 2
+//	                                    in parts: the values are those that this rank holds
 //	start barrier
 //	start last                          the last barrier
 //	result 0 7 8 9 10                   from the parent; no values: empty
@@ -98,6 +100,14 @@ func exponent(fields map[string]string) int8 {
 	return int8(number(fields["exp"]))
 }
 
+// rangeOf reads a range, "2-4"; nothing is an empty one.
+func rangeOf(s string) (r Range) {
+	if from, to, ok := strings.Cut(s, "-"); ok {
+		r = Range{int(number(from)), int(number(to))}
+	}
+	return r
+}
+
 func floats(words []string) []byte {
 	var b []byte
 	for _, w := range words {
@@ -152,7 +162,7 @@ func (t *trial) run(line string) {
 	case "enter":
 		t.enter(fields)
 	case "start":
-		if err := t.s.Start(t.operation(plain[1:])); err != nil {
+		if err := t.s.Start(t.operation(plain[1:], fields)); err != nil {
 			fmt.Fprintln(&t.log, err)
 			return
 		}
@@ -211,7 +221,7 @@ func (t *trial) enter(fields map[string]string) {
 	}
 }
 
-func (t *trial) operation(words []string) Operation {
+func (t *trial) operation(words []string, fields map[string]string) Operation {
 	t.ids++
 	kind, root, _ := strings.Cut(words[0], ":")
 	words = words[1:]
@@ -232,6 +242,16 @@ func (t *trial) operation(words []string) Operation {
 		o.Collective, o.Function = wire.Broadcast, reduce.NoFunction
 	case "barrier", "last":
 		o.Collective, o.Function, o.Element, o.Last = wire.Barrier, reduce.NoFunction, 0, kind == "last"
+	}
+	if of, ok := fields["of"]; ok {
+		o.Elements = int(number(of))
+		p := &Parts{Holds: rangeOf(fields["holds"]), Wants: rangeOf(fields["wants"]), Skip: rangeOf(fields["skip"]), Mark: 99, Said: o.Elements}
+		if each, ok := fields["each"]; ok {
+			p.Each = int(number(each))
+		}
+		o.Parts, o.In, o.Out = p, values(words), make([]byte, 4*p.Wants.size())
+		t.ops[o.ID] = o
+		return o
 	}
 	if o.Source(t.cfg.Rank) || !o.Collective.Copies() {
 		if o.Element == reduce.Block32 {
