@@ -26,8 +26,9 @@
 // Recv move messages between two members. docs/collectives.md has the calls of MPI and NCCL
 // beside these.
 //
-// The first four run in switches, or over the tree of hosts; the others, and with OnHosts all, by
-// algorithms of hosts.
+// The first four run in switches, or over the tree of hosts; so do those of the others in which
+// switches spare messages or bytes, and with OnTree all that a tree can carry. The rest, and with
+// OnHosts all, run by algorithms of hosts.
 //
 // Options of Communicator declare its operations: OnlyFunctions, OnlyTypes and
 // BlockFloat decide which switches can serve it; Expect, ChooseBy and ChooseByWeights

@@ -156,8 +156,11 @@ func (w *writer) contribution(child string, n uint32) string {
 	if w.one(30) {
 		line += " source"
 	}
-	if w.one(10) {
+	switch {
+	case w.one(10):
 		line += " nosink"
+	case w.one(6):
+		line += " sink" // of a part, maybe
 	}
 	return line
 }

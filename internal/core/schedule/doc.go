@@ -14,6 +14,8 @@
 // The next round begins after that. Members do not wait for each other between rounds. Messages
 // between two members are received in the order in which they were sent.
 //
+// OverTree says how the communicator's tree carries a call instead, and what its links carry then.
+//
 // # Order of reductions
 //
 // Each element is reduced once, at one member, or by the same expression at several; so all

@@ -23,6 +23,12 @@
 //	done     result taken; a copy is kept for the      Enter, result not held
 //	         group's largest window                    by a sink -> flying
 //
+// # Parts
+//
+// Whether this member is the source of a chunk, and whether a sink, is a matter of the chunk: an
+// operation with Parts has members hold and want ranges of its vector. A result is whole, also at
+// a sink that wants some of its elements: it keeps a copy then, to give to others.
+//
 // # Window
 //
 // Within W, congestion control bounds what is on its way, by the law of Swift
