@@ -88,7 +88,7 @@ type Call struct {
 	Collective string // "allreduce", ...
 	Function   string // "none" where nothing is reduced
 	Element    string // element type
-	Elements   uint32 // 0 where Bytes are known instead
+	Elements   uint32 // 0 where Bytes are known instead; of pieces over the tree those of all
 	Root       int
 	Operation  uint16 // serial number of the operation among the communicator's
 	// Bytes are those of the message that did not fit, of an operation by hosts: sent, or awaited.

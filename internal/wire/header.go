@@ -85,7 +85,7 @@ type Signature struct {
 	Collective    Collective
 	Function      reduce.Function
 	Element       reduce.Type
-	Root          uint32 // rank of the root, 24 bits; 0 where there is none
+	Root          uint32 // rank of the root, or what members say in its place, 24 bits; 0 where there is none
 	Operation     uint16 // operation number, serial
 	Elements      uint32 // elements of the whole operation
 	ChunkElements uint16 // elements of this chunk

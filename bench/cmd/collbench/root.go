@@ -56,7 +56,7 @@ type benchFlags struct {
 func (f *benchFlags) add(flags *pflag.FlagSet) {
 	d := timing.DefaultConfig()
 	flags.SortFlags = false
-	flags.StringVar(&f.collective, "function", string(d.Collective), "collective `function`: allreduce, reduce, broadcast or barrier; gather, scatter, allgather, alltoall, reduce-scatter or scan, by algorithms of hosts; form, the forming of a communicator of hosts that have just joined; or scoll-broadcast, a server collective")
+	flags.StringVar(&f.collective, "function", string(d.Collective), "collective `function`: allreduce, reduce, broadcast or barrier; gather, scatter, allgather, alltoall, reduce-scatter or scan; form, the forming of a communicator of hosts that have just joined; or scoll-broadcast, a server collective")
 	process.Parsed(flags, &f.Function, "reduction", d.Function.String(), "reduction `function`, such as sum, min or bxor", reduce.ParseFunction)
 	process.Parsed(flags, &f.Type, "type", d.Type.String(), "element `type`: "+listed(topology.AllTypes().List()), reduce.ParseType)
 	flags.StringSliceVar(&f.bytes, "bytes", []string{"8", "65536", "1MiB", "16MiB"}, "`sizes` of each member's vector, such as 8,64KiB,16MiB")
