@@ -71,8 +71,10 @@ type waypoint struct {
 // branches, and rounds over all branches. They are counted and not timed, so that a
 // plan does not depend on the machine.
 const (
-	detourWork   = 1 << 16
-	searchWork   = 1 << 13
+	detourWork  = 1 << 16
+	searchWork  = 1 << 13
+	boundedWork = 1 << 11
+
 	detourRounds = 3
 )
 
@@ -254,6 +256,15 @@ func (d *detours) hang(at, end int32, link topology.LinkID) {
 	}
 }
 
+// budget returns the links that a search may look at: fewer where most of what it finds
+// is too late.
+func (d *detours) budget() int {
+	if d.within > 0 {
+		return boundedWork
+	}
+	return searchWork
+}
+
 // search finds the cheapest way from a branch to the tree without it and without
 // what is between it and top, cheaper than saved: where it ends, and its last link.
 func (d *detours) search(at, top int32, saved float64) (end int32, last topology.LinkID) {
@@ -263,7 +274,7 @@ func (d *detours) search(at, top int32, saved float64) (end int32, last topology
 	d.at, d.top, d.best = at, top, saved
 	d.end, d.last = -1, topology.NoLink
 	d.expand(d.branches[at].node, 0, d.branches[at].height)
-	for begun := d.left; len(d.queue) > 0 && begun-d.left < searchWork; {
+	for begun := d.left; len(d.queue) > 0 && begun-d.left < d.budget(); {
 		w := d.pop()
 		if w.price >= d.best {
 			break
