@@ -82,6 +82,7 @@ type Communicator struct {
 	isLeaving  bool                   // the last operation was started
 	late       lateness
 	multitree  *multitree // if it has several trees; set before it is handed out
+	processes  *processes // if several processes of a host are members, and share memory; likewise
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -105,9 +106,22 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 	if chosen.wantsMultitree() && len(name) > maxName-maxSuffix {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w: a name of %d bytes, want at most %d for several trees", name, ErrArgument, len(name), maxName-maxSuffix)
 	}
-	c, err := h.single(ctx, name, members, chosen, subcommunicator{})
-	if err != nil || !chosen.wantsMultitree() {
-		return c, err
+	several := len(hostsOf(members)) < len(members)
+	if several && len(name) > maxName-2*maxSuffix {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w: a name of %d bytes, want at most %d for several processes of a host", name, ErrArgument, len(name), maxName-2*maxSuffix)
+	}
+	c, err := h.single(ctx, name, members, chosen, subcommunicator{onHosts: several})
+	if err != nil {
+		return nil, err
+	}
+	if several && len(chosen.algorithms) == 0 {
+		if err := c.gatherProcesses(ctx); err != nil {
+			return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+		}
+		return c, nil
+	}
+	if several || !chosen.wantsMultitree() {
+		return c, nil
 	}
 	if err := c.branch(ctx); err != nil {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
@@ -161,6 +175,7 @@ func (h *Host) checkMembers(members []Member) (int, error) {
 		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
 	}
 	own, seen, at := -1, make(map[string]int, len(members)), make(map[string]int, len(members))
+	processes := make(map[string]int, len(members))
 	for i, m := range members {
 		if m.Host == "" || m.Addr == "" && h.locate == nil {
 			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
@@ -168,13 +183,16 @@ func (h *Host) checkMembers(members []Member) (int, error) {
 		if err := m.validate(); err != nil {
 			return 0, fmt.Errorf("%w: rank %d: %w", ErrMembers, i, err)
 		}
-		if first, twice := seen[m.Host]; twice {
-			return 0, fmt.Errorf("%w: host %s is rank %d and rank %d", ErrMembers, m.Host, first, i)
+		if first, twice := seen[m.process()]; twice {
+			return 0, fmt.Errorf("%w: %s is rank %d and rank %d", ErrMembers, m.process(), first, i)
+		}
+		if processes[m.Host]++; processes[m.Host] > maxProcesses {
+			return 0, fmt.Errorf("%w: host %s has more than %d processes", ErrMembers, m.Host, maxProcesses)
 		}
 		if first, twice := at[m.Addr]; twice && m.Addr != "" {
-			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].Host, i, m.Host)
+			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].process(), i, m.process())
 		}
-		seen[m.Host], at[m.Addr] = i, i
+		seen[m.process()], at[m.Addr] = i, i
 		if m.Host == h.name && m.Process == h.cfg.Process {
 			own = i
 		}
@@ -320,7 +338,10 @@ func (c *Communicator) Err() error {
 // Transport reports the transport of an operation begun now, and the reason. With
 // several trees it is that of all of them, or Mixed, with each one's reason.
 func (c *Communicator) Transport() (Transport, string) {
-	if c.multitree != nil {
+	switch {
+	case c.processes != nil:
+		return c.processes.transport()
+	case c.multitree != nil:
 		return c.multitree.transport()
 	}
 	return c.ownTransport()
@@ -341,6 +362,9 @@ func (c *Communicator) ownTransport() (Transport, string) {
 // an error the communicator has ended otherwise: for all members, if ctx ended first.
 func (c *Communicator) Leave(ctx context.Context) error {
 	c.finishMessages(ctx)
+	if c.processes != nil {
+		c.processes.leave()
+	}
 	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finishOrEnd(ctx)
 	if err != nil {
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
@@ -372,6 +396,8 @@ func (c *Communicator) start(o session.Operation, after func()) *Request {
 	switch err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); {
 	case err != nil: // it has no place in the order of operations
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
+	case c.processes != nil && !o.Last:
+		c.processes.start(r, &o)
 	case c.multitree != nil:
 		c.multitree.start(r, o)
 	default:

@@ -31,7 +31,8 @@ type Config struct {
 	Name string
 	// Process is a label of this process, if several processes of the host join: unique
 	// among living ones, and part of the members' lists. They share the host's
-	// certificate. A communicator has one process of a host at most.
+	// certificate. Those of one communicator, up to 64 of a host, reduce in shared memory, and
+	// the host contributes once.
 	Process string
 
 	// Listen is the TCP address for other members; by default "127.0.0.1:0", with
@@ -115,6 +116,12 @@ type Config struct {
 	// DefaultWindow. All members must set the same. A tree may have a smaller one: it
 	// needs twice as many slots on each of its switches.
 	Window uint32
+	// SharedMemory is the most that the processes of a host share for one communicator in which
+	// there are several of them, in bytes: 16 MiB by default, at least 8 MiB. 2 processes take
+	// 2 MiB, 4 take 4 MiB, 16 or more take all. Pages that were used stay until the communicator
+	// ends. The least of all members counts. Negative: none is shared, and operations run over
+	// a tree of all processes.
+	SharedMemory int
 
 	Log *slog.Logger // nil: nowhere
 }
@@ -130,6 +137,7 @@ func (c Config) filled() Config {
 	}
 	c.SlowAfter = cmp.Or(c.SlowAfter, time.Second)
 	c.DeadAfter, c.OfferWait = cmp.Or(c.DeadAfter, 5*time.Second), cmp.Or(c.OfferWait, 3*time.Second)
+	c.SharedMemory = cmp.Or(c.SharedMemory, 16<<20)
 	c.ChunkBytes, c.Window = cmp.Or(c.ChunkBytes, 1432), cmp.Or(c.Window, DefaultWindow)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -160,6 +168,9 @@ func (c Config) Validate() error {
 	}
 	if c.SlowAfter < 10*time.Millisecond {
 		return fmt.Errorf("%w: SlowAfter is %v, want at least %v", ErrConfig, c.SlowAfter, 10*time.Millisecond)
+	}
+	if c.SharedMemory >= 0 && c.SharedMemory < leastShared {
+		return fmt.Errorf("%w: SharedMemory is %d bytes, want at least %d, or a negative number for none", ErrConfig, c.SharedMemory, leastShared)
 	}
 	if c.ForgetAfter < 0 {
 		return fmt.Errorf("%w: ForgetAfter is %v, want 0 or more", ErrConfig, c.ForgetAfter)

@@ -48,7 +48,7 @@ func (e *UnfinishedError) Unwrap() error { return e.Err }
 // answers errors.Is(err, ErrEnded).
 type MemberError struct {
 	Rank   int    // of that member
-	Host   string // its name
+	Host   string // its name, with the label of its process if that has one: "h1#a"
 	Reason string // what happened to it
 }
 
@@ -187,7 +187,7 @@ func (c *Communicator) callOf(k *wire.Called) Call {
 
 func (c *Communicator) hostOf(rank uint32) string {
 	if int(rank) < len(c.members) {
-		return c.members[rank].Host
+		return c.members[rank].process()
 	}
 	return "unknown"
 }

@@ -153,7 +153,7 @@ type lateness struct {
 // callRoll floods what the oldest operation is, if it is late.
 func (c *Communicator) callRoll() {
 	w := c.oldest()
-	if w == nil || len(c.members) == 1 || time.Since(w.begun) < c.host.cfg.SlowAfter {
+	if w == nil || len(c.members) == 1 || c.sub.leads != nil || time.Since(w.begun) < c.host.cfg.SlowAfter {
 		return
 	}
 	c.mu.Lock()

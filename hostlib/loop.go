@@ -363,7 +363,7 @@ func (s *stepper) lost(l *session.Loss) {
 func (c *Communicator) called(k *caller) (refusal string) {
 	l := c.childLink(k)
 	if l == nil {
-		return c.members[c.rank].Host + " is not the caller's parent in the tree of hosts"
+		return c.members[c.rank].process() + " is not the caller's parent in the tree of hosts"
 	}
 	return l.called(k)
 }

@@ -141,8 +141,11 @@ func (s *multitree) others() []*Communicator {
 // serves it, which ends later.
 func (c *Communicator) retire() {
 	c.mu.Lock()
-	s := c.multitree
+	s, p := c.multitree, c.processes
 	c.mu.Unlock()
+	if p != nil && p.leaders != nil {
+		p.leaders.retire()
+	}
 	if s != nil {
 		for _, o := range s.others() {
 			c.host.retire(o)
@@ -154,10 +157,13 @@ func (c *Communicator) retire() {
 // endTrees ends what serves a communicator that has ended.
 func (c *Communicator) endTrees() {
 	c.mu.Lock()
-	s := c.multitree
+	s, p := c.multitree, c.processes
 	c.mu.Unlock()
 	if s != nil {
 		s.end(c.hasLeft)
+	}
+	if p != nil {
+		p.close(c.hasLeft)
 	}
 }
 
@@ -187,7 +193,9 @@ func (s *multitree) start(r *Request, operation session.Operation) {
 		return
 	}
 	s.isLeaving = o.Last
-	o.Whole = session.Whole{IsSet: true, Elements: o.Elements, Serial: s.serial}
+	if !o.Whole.IsSet {
+		o.Whole = session.Whole{IsSet: true, Elements: o.Elements, Serial: s.serial}
+	}
 	s.serial++
 	switch {
 	case s.parts != nil && (o.Last || o.Function != reduce.NoFunction && o.Elements > 0):

@@ -13,16 +13,20 @@ type subcommunicator struct {
 	ranks   []int          // in the other, by rank here; nil: they are the same
 	bundle  manager.Bundle // of its group at the manager
 	onHosts bool           // it has no such group
+	leads   *processes     // it is the one of the lowest ranks of hosts
 	radix   int            // of its tree of hosts; 0: as that of any
 }
 
 // notify has the other communicator end as c has, if it does not find that out by
-// itself: it compares all operations, and whoever gives c up gives both up.
+// itself: it compares all operations, but those of leaders, and whoever gives c up gives both up.
 func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
-	if n.of == nil || f.Kind == wire.FailDisagree || f.Kind == wire.FailCalls || f.Kind == wire.FailCancel {
+	if n.of == nil || f.Kind == wire.FailCalls || f.Kind == wire.FailCancel || f.Kind == wire.FailDisagree && n.leads == nil {
 		return
 	}
 	reported := *f
+	if n.leads != nil {
+		reported = n.leads.translate(reported)
+	}
 	if int(f.Rank) < len(n.ranks) {
 		reported.Rank = uint32(n.ranks[f.Rank])
 	}
@@ -32,7 +36,7 @@ func (n *subcommunicator) notify(c *Communicator, f *wire.Fail) {
 
 // bundle returns which of several groups of the manager's c's is.
 func (c *Communicator) bundle() manager.Bundle {
-	if n := c.options.mostStripes(); c.sub.of == nil && n > 1 {
+	if n := c.options.mostStripes(); (c.sub.of == nil || c.sub.leads != nil) && n > 1 {
 		return manager.Bundle{Name: groupName(c.name, c.own), Kind: manager.Stripes, Count: n, PerRail: c.options.stripes == PerRail}
 	}
 	return c.sub.bundle

@@ -133,6 +133,9 @@ func (c *Core) Next(now Counters, completed uint64, called func(uint64) *Segment
 	return Action{}
 }
 
+// Finished returns how many segments this process, if it is the leader, has finished.
+func (c *Core) Finished() uint64 { return c.own[Finished] }
+
 // Done notes an action that is done, and published.
 func (c *Core) Done(a Action) {
 	if s, is := a.Publishes(); is {

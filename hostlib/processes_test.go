@@ -1,0 +1,328 @@
+package hostlib
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// joinProcesses joins so many processes of each host, "h0#0", ...; of a single one without a label.
+func joinProcesses(t testing.TB, counts []int, change ...func(*Config)) (hosts []*Host, members []Member) {
+	t.Helper()
+	for i, n := range counts {
+		for k := range n {
+			label := func(c *Config) {
+				if n > 1 {
+					c.Process = fmt.Sprint(k)
+				}
+			}
+			hosts = append(hosts, joinOne(t, fmt.Sprint("h", i), append([]func(*Config){label}, change...)...))
+			members = append(members, hosts[len(hosts)-1].Member())
+		}
+	}
+	return hosts, members
+}
+
+// sharedMappings returns how often memory is mapped that processes of a host share.
+func sharedMappings(t testing.TB) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Skip(err)
+	}
+	return strings.Count(string(maps), "memfd:tributary")
+}
+
+func ended(t testing.TB, comms ...*Communicator) {
+	t.Helper()
+	for _, c := range comms {
+		select {
+		case <-c.Done():
+		case <-within(t).Done():
+			t.Fatalf("rank %d has not ended", c.Rank())
+		}
+	}
+}
+
+// TestProcesses: uneven processes of hosts, in any order of ranks, reduce in shared memory, with
+// several operations and segments under way; their memory is freed when they have left.
+func TestProcesses(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{2, 1, 4})
+	for i, k := range []int{6, 0, 5, 3, 1, 2, 4} { // h2#3, h0#0, h2#2, h2#0, ...
+		if k != i && k > i {
+			hosts[i], hosts[k], members[i], members[k] = hosts[k], hosts[i], members[k], members[i]
+		}
+	}
+	comms := form(t, "test", hosts, members)
+	if n := sharedMappings(t); n != 6 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+	for _, n := range []int{0, 1, 1000, 300_000} {
+		for _, o := range sum(t, comms, n) {
+			if o.Transport != HostTree || o.Reason == "" || n > 0 && o.Chunks == 0 {
+				t.Errorf("%+v", o)
+			}
+		}
+	}
+	const several = 9
+	each(len(comms), func(rank int) {
+		var requests [several]*Request
+		var v [several][]int64
+		for i := range requests {
+			v[i] = vectors(len(comms), 40_000)[rank]
+			requests[i] = StartAllreduce(comms[rank], reduce.Sum, v[i], v[i])
+		}
+		root := 3
+		w := []int64{int64(rank), 7}
+		if _, err := Reduce(within(t), comms[rank], reduce.Max, root, w, w); err != nil || rank == root && w[0] != 6 {
+			t.Errorf("rank %d: %d %v", rank, w, err)
+		}
+		for root := range comms {
+			w := []int64{int64(rank), 7}
+			if _, err := Broadcast(within(t), comms[rank], root, w); err != nil || w[0] != int64(root) {
+				t.Errorf("rank %d: %d %v", rank, w, err)
+			}
+		}
+		if _, err := Barrier(within(t), comms[rank]); err != nil {
+			t.Error(err)
+		}
+		for i, r := range requests {
+			if _, err := r.Wait(within(t)); err != nil {
+				t.Error(err)
+			}
+			checkSum(t, len(comms), rank, v[i])
+		}
+		all := make([]int64, len(comms))
+		if _, err := Allgather(within(t), comms[rank], []int64{int64(rank)}, all); err != nil || all[5] != 5 {
+			t.Error(all, err)
+		}
+	})
+	for rank, c := range comms {
+		if way, why := c.Transport(); way != HostTree || why == "" {
+			t.Errorf("rank %d: %v %q", rank, way, why)
+		}
+	}
+	leave(t, comms)
+	ended(t, comms...)
+	if n := sharedMappings(t); n != 0 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+	leave(t, form(t, "test", hosts, members)) // the name is free
+}
+
+// TestProcessesInOrder: a floating-point sum is that of each host's processes, in the order of ranks.
+func TestProcessesInOrder(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{3})
+	comms := form(t, "test", hosts, members)
+	each(3, func(rank int) {
+		v := []float32{[]float32{1 << 25, 1, -1 << 25}[rank]}
+		if _, err := Allreduce(within(t), comms[rank], reduce.Sum, v, v); err != nil || v[0] != 0 {
+			t.Error(v, err)
+		}
+	})
+	leave(t, comms)
+}
+
+// TestProcessesDisagree: what members call differently is an error of all that names two of them, on
+// one host and on two, also where the difference is only which process of a host is the root.
+func TestProcessesDisagree(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{2, 2}, func(c *Config) { c.SlowAfter = time.Hour })
+	for name, call := range map[string]func(c *Communicator) error{
+		"rank 1 calls a longer one": func(c *Communicator) error {
+			v := make([]int32, 5)
+			if c.Rank() == 1 {
+				v = make([]int32, 90_000)
+			}
+			_, err := Allreduce(within(t), c, reduce.Sum, v, v)
+			return err
+		},
+		"a host calls another function": func(c *Communicator) error {
+			f := reduce.Sum
+			if c.Rank() >= 2 {
+				f = reduce.Max
+			}
+			v := make([]int32, 90_000)
+			_, err := Allreduce(within(t), c, f, v, v)
+			return err
+		},
+		"a host has another root": func(c *Communicator) error {
+			v := make([]int32, 5)
+			_, err := Reduce(within(t), c, reduce.Sum, c.Rank()/2, v, v)
+			if err == nil { // it may have done its part
+				_, err = Barrier(within(t), c)
+			}
+			return err
+		},
+		"rank 3 calls a barrier": func(c *Communicator) error {
+			v := make([]int32, 5)
+			if c.Rank() == 3 {
+				_, err := Barrier(within(t), c)
+				return err
+			}
+			_, err := Broadcast(within(t), c, 0, v)
+			if err == nil {
+				_, err = Barrier(within(t), c)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			comms := form(t, "test", hosts, members)
+			each(len(comms), func(rank int) {
+				err := call(comms[rank])
+				var d *Disagreement
+				if !errors.As(err, &d) || d.Calls[0].Rank == d.Calls[1].Rank {
+					t.Errorf("rank %d: %v", rank, err)
+					return
+				}
+				if name == "a host has another root" && d.Calls[0].Root+d.Calls[1].Root != 1 {
+					t.Errorf("rank %d: %v", rank, err)
+				}
+			})
+			ended(t, comms...)
+		})
+	}
+	if n := sharedMappings(t); n != 0 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+}
+
+// TestProcessesWithoutSharedMemory: where a member does not share memory, all operations go over the
+// tree of all processes, and Transport says why.
+func TestProcessesWithoutSharedMemory(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{2, 1})
+	hosts[1].cfg.SharedMemory = -1
+	comms := form(t, "test", hosts, members)
+	sum(t, comms, 10_000)
+	for _, c := range comms {
+		if way, why := c.Transport(); way != HostTree || !strings.Contains(why, "SharedMemory") {
+			t.Error(way, why)
+		}
+	}
+	leave(t, comms)
+	if n := sharedMappings(t); n != 0 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+}
+
+// TestProcessesEnd: an end by one process, in the midst of an operation that another has not called,
+// is an end for all.
+func TestProcessesEnd(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{2, 2})
+	for who := range members {
+		comms := form(t, "test", hosts, members)
+		each(len(comms), func(rank int) {
+			if rank == who {
+				comms[rank].Abort("a reason")
+				return
+			}
+			v := make([]int64, 100_000)
+			_, err := Allreduce(within(t), comms[rank], reduce.Sum, v, v)
+			wantMember(t, err, who, "a reason")
+		})
+		ended(t, comms...)
+	}
+	if n := sharedMappings(t); n != 0 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+}
+
+// childVariable is set in the process of TestChild.
+const childVariable = "TRIBUTARY_TEST_CHILD"
+
+// TestChild is the process that TestKilledProcesses kills: it prints its address, reads the members,
+// and calls operations for ever, or none.
+func TestChild(t *testing.T) {
+	what := os.Getenv(childVariable)
+	if what == "" {
+		t.Skip("it is for TestKilledProcesses")
+	}
+	h := joinOne(t, "h0", func(c *Config) { c.Process = "child" })
+	fmt.Println(h.Addr())
+	var members []Member
+	if err := json.NewDecoder(os.Stdin).Decode(&members); err != nil {
+		t.Fatal(err)
+	}
+	c, err := h.Communicator(within(t), "test", members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]int64, 100_000)
+	for what == "calls" && err == nil {
+		_, err = Allreduce(within(t), c, reduce.Sum, v, v)
+	}
+	<-c.Done()
+}
+
+// TestKilledProcesses: a process of a host is killed, with the lowest rank of the host or another, while
+// all are in operations, or the others in one that it does not call. All survivors get the
+// same error, and the memory is freed.
+func TestKilledProcesses(t *testing.T) {
+	for _, what := range []string{"calls", "is silent"} {
+		for victim := range 2 {
+			t.Run(fmt.Sprintf("rank %d %s", victim, what), func(t *testing.T) {
+				child := exec.Command(os.Args[0], "-test.run=^TestChild$")
+				child.Env = append(os.Environ(), childVariable+"="+what)
+				child.Stderr = os.Stderr
+				in, err := child.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := child.StdoutPipe()
+				if err == nil {
+					err = child.Start()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = child.Wait() }()
+				defer func() { _ = child.Process.Kill() }()
+				addr, err := bufio.NewReader(out).ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				hosts := []*Host{joinOne(t, "h0"), joinOne(t, "h0", func(c *Config) { c.Process = "b" }), joinOne(t, "h1")}
+				members := []Member{hosts[0].Member(), hosts[1].Member(), hosts[2].Member()}
+				dead := Member{Host: "h0", Process: "child", Addr: strings.TrimSpace(addr)}
+				members = append(members[:victim:victim], append([]Member{dead}, members[victim:]...)...)
+				if err := json.NewEncoder(in).Encode(members); err != nil {
+					t.Fatal(err)
+				}
+				comms := form(t, "test", hosts, members)
+				var running sync.WaitGroup
+				running.Add(len(comms))
+				go func() {
+					running.Wait()
+					if err := child.Process.Kill(); err != nil {
+						t.Error(err)
+					}
+				}()
+				each(len(comms), func(i int) {
+					v, err := make([]int64, 100_000), error(nil)
+					for n := 0; err == nil; n++ {
+						r := StartAllreduce(comms[i], reduce.Sum, v, v)
+						if isLast := what != "calls" || n == 3; isLast && n <= 3 {
+							running.Done()
+						}
+						_, err = r.Wait(context.Background())
+					}
+					wantMember(t, err, victim, "")
+				})
+				ended(t, comms...)
+				if n := sharedMappings(t); n != 0 {
+					t.Errorf("memory is mapped %d times", n)
+				}
+			})
+		}
+	}
+}
