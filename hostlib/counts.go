@@ -159,6 +159,9 @@ type HostCounters struct {
 // several trees, counts are their sums, and the epoch is that of the first.
 func (c *Communicator) Stats() Stats {
 	stats := c.ownStats()
+	if c.processes != nil && c.processes.leads() {
+		stats.add(c.processes.leaders.Stats())
+	}
 	if c.multitree != nil {
 		for _, o := range c.multitree.others() {
 			stats.add(o.ownStats())

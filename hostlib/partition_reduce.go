@@ -36,8 +36,19 @@ func Roots(n int) GroupOption { return func(t *groupOptions) { t.roots = n } }
 
 // Parts returns the ranks in each part of a communicator that was made with
 // Roots, in the order in which their results are reduced; nil if it is not
-// divided.
+// divided. Where processes of a host share memory, the lowest rank of each host
+// reports them, with all ranks of the hosts.
 func (c *Communicator) Parts() [][]int {
+	if c.processes != nil && c.processes.leads() {
+		parts := c.processes.leaders.Parts()
+		for i, hosts := range parts {
+			parts[i] = nil
+			for _, host := range hosts {
+				parts[i] = append(parts[i], c.processes.hosts[host]...)
+			}
+		}
+		return parts
+	}
 	if c.multitree == nil || c.multitree.parts == nil {
 		return nil
 	}

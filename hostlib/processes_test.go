@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +119,39 @@ func TestProcesses(t *testing.T) {
 		t.Errorf("memory is mapped %d times", n)
 	}
 	leave(t, form(t, "test", hosts, members)) // the name is free
+}
+
+// TestProcessesOnSwitches: each host contributes once to trees of switches, with all options that
+// these have.
+func TestProcessesOnSwitches(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	hosts, members := joinProcesses(t, []int{2, 1, 3, 2}, func(c *Config) { c.Manager, c.OfferWait = f.front.addr(), patience })
+	for name, options := range map[string][]GroupOption{"one tree": nil, "stripes": {Stripes(2)}, "roots": {Roots(2)}, "block float": {BlockFloat()}} {
+		t.Run(name, func(t *testing.T) {
+			comms := form(t, name, hosts, members, options...)
+			for _, n := range []int{1, 200_000} {
+				for rank, o := range sum(t, comms, n) {
+					if o.Transport != Offload {
+						t.Errorf("rank %d: %+v", rank, o)
+					}
+				}
+			}
+			if name == "stripes" && len(comms[0].Stripes()) != 2 || name == "roots" && len(slices.Concat(comms[0].Parts()...)) != len(members) {
+				t.Errorf("stripes %v, parts %v", comms[0].Stripes(), comms[0].Parts())
+			}
+			each(len(comms), func(rank int) {
+				v := []float32{float32(rank), 0.5}
+				o, err := Allreduce(within(t), comms[rank], reduce.Sum, v, v)
+				if err != nil || v[0] != 28 || v[1] != 4 || o.BlockFloat != (name == "block float") {
+					t.Errorf("rank %d: %v %v %+v", rank, v, err, o)
+				}
+			})
+			if s := comms[0].Stats(); s.Data.PacketsOut == 0 {
+				t.Errorf("%+v", s)
+			}
+			leave(t, comms)
+		})
+	}
 }
 
 // TestProcessesInOrder: a floating-point sum is that of each host's processes, in the order of ranks.

@@ -45,8 +45,12 @@ type Stripe struct {
 }
 
 // Stripes reports the trees that vectors are cut over, in their order: the
-// communicator's own alone if it has no others.
+// communicator's own alone if it has no others. Where processes of a host share
+// memory, the lowest rank of each host reports those between hosts.
 func (c *Communicator) Stripes() []Stripe {
+	if c.processes != nil && c.processes.leads() {
+		return c.processes.leaders.Stripes()
+	}
 	stripes := []*Communicator{c}
 	if c.multitree != nil {
 		stripes = c.multitree.stripes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,6 +57,58 @@ func all(n int, do func(rank int)) {
 		g.Go(func() { do(rank) })
 	}
 	g.Wait()
+}
+
+// formProcesses makes a communicator of hosts with so many processes each, whose ranks alternate.
+func formProcesses(t *testing.T, counts []int, options ...hostlib.GroupOption) []*hostlib.Communicator {
+	t.Helper()
+	var hosts []*hostlib.Host
+	var members []hostlib.Member
+	for k := range slices.Max(counts) {
+		for i, n := range counts {
+			if k < n {
+				h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Process: fmt.Sprint("p", k)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := h.Close(context.Background()); err != nil {
+						t.Error(err)
+					}
+				})
+				hosts, members = append(hosts, h), append(members, h.Member())
+			}
+		}
+	}
+	comms := make([]*hostlib.Communicator, len(hosts))
+	all(len(hosts), func(rank int) {
+		var err error
+		if comms[rank], err = hosts[rank].Communicator(within(t), "c", members, options...); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	return comms
+}
+
+// TestProcesses: hosts with 1 to 4 processes pass, also 17 members on uneven ones, and one host alone.
+func TestProcesses(t *testing.T) {
+	for _, counts := range [][]int{{4}, {2, 2}, {1, 3, 2}, {4, 3, 1, 4, 2, 3}} {
+		t.Run(fmt.Sprint(counts), func(t *testing.T) {
+			cfg := few()
+			cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Int32, reduce.BFloat16}, []reduce.Function{reduce.Sum, reduce.MinLoc}, []int{0, 1, 13, 140_000}
+			cfg.Collectives = []string{"allreduce", "reduce", "broadcast", "barrier"}
+			if len(counts) > 4 {
+				cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Float32}, []reduce.Function{reduce.Sum}, []int{0, 1, 300}
+				cfg.Collectives = nil
+			}
+			if r := try(t, formProcesses(t, counts), cfg); r.Transports[hostlib.HostTree] == 0 {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
 }
 
 // try runs the suite on a communicator, and returns what its lowest rank has counted.
