@@ -52,7 +52,8 @@
 // the logarithm of the group, are streams on connections that all services of the host
 // share: one to each other host for small messages, and one for vectors. Each further
 // tree of Stripes or Roots is a sub-communicator; Roots has one goroutine more, and the
-// lowest ranks of the parts are all neighbours of the first. A host is one process;
-// several processes of one host have a label each, Config.Process, and a communicator
-// takes one of them.
+// lowest ranks of the parts are all neighbours of the first. A Host is one process;
+// several processes of one host have a label each, Config.Process. In a communicator with
+// several of them each has a goroutine more: they reduce in shared memory, and a
+// sub-communicator of the lowest rank of each host runs operations between hosts.
 package hostlib

@@ -218,7 +218,7 @@ func (p *processes) do(a node.Action) {
 		p.board.Publish(stage, i+1)
 	}
 	p.core.Done(a)
-	p.board.Rouse(p.core.Rouses(p.board, a, s))
+	p.board.Wake(p.core.Wakes(p.board, a, s))
 	if a.Kind == node.Get && i == x.end-1 {
 		p.active = slices.Delete(p.active, 0, 1)
 		p.complete(x)

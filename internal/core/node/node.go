@@ -168,9 +168,9 @@ func (c *Core) isReady(now Counters, i uint64, s *Segment) bool {
 	return isEarly || now.Count(Finished, 0) > i
 }
 
-// Rouses returns who of those that wait may go on after an action that was published: All,
+// Wakes returns who of those that wait may go on after an action that was published: All,
 // process 0, or Nobody.
-func (c *Core) Rouses(now Counters, a Action, s *Segment) int {
+func (c *Core) Wakes(now Counters, a Action, s *Segment) int {
 	switch {
 	case a.Kind == Finish, a.Kind == Copy && c.least(now, Copied) > a.Segment, a.Kind == Get && c.least(now, Read) > a.Segment:
 		return All

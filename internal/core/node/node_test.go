@@ -153,7 +153,7 @@ func (p *process) step() bool {
 			h.counts[s][p.Own] = p.action.Segment + 1
 		}
 		p.Done(p.action)
-		p.rouse(p.Rouses(h, p.action, p.segment(p.action.Segment)))
+		p.wake(p.Wakes(h, p.action, p.segment(p.action.Segment)))
 		p.phase = 0
 		return true
 	}
@@ -161,7 +161,7 @@ func (p *process) step() bool {
 	return true
 }
 
-func (p *process) rouse(who int) {
+func (p *process) wake(who int) {
 	for _, q := range p.host.all {
 		if who == All || who == q.Own {
 			q.asleep = false
@@ -367,7 +367,7 @@ func FuzzCounters(f *testing.F) {
 				t.Fatalf("%+v after %v", a, done)
 			}
 			done[a.Kind]++
-			c.Rouses(garbage(counts), a, &s)
+			c.Wakes(garbage(counts), a, &s)
 			c.Done(a)
 			if done[Check] > done[Copy] || done[Reduce] > done[Check] || done[Get] > done[Reduce] || done[Finish] > done[Start] || done[Start] > done[Check] {
 				t.Fatalf("%+v: %v", a, done)

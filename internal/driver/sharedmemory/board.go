@@ -97,8 +97,8 @@ func (b *Board) Memory(segment uint64, process, bytes int) []byte {
 // Way is a number for all processes to see: the first one sets it.
 func (b *Board) Way() *uint32 { return b.word32(wayAt) }
 
-// Rouse wakes a process, or all but this one, of those that wait.
-func (b *Board) Rouse(who int) {
+// Wake wakes a process, or all but this one, of those that wait.
+func (b *Board) Wake(who int) {
 	for p := range b.Processes {
 		if p != b.own && (who == node.All || who == p) {
 			b.Ring(p)

@@ -94,7 +94,7 @@ func TestWait(t *testing.T) {
 		tasks.Go(func() {
 			for i := range uint64(5000) {
 				g.Publish(node.Copied, i+1)
-				g.Rouse(node.All)
+				g.Wake(node.All)
 				for g.Count(node.Copied, 1-own) <= i {
 					g.Wait(func() bool { return g.Count(node.Copied, 1-own) > i })
 				}
