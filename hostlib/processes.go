@@ -171,7 +171,7 @@ func (p *processes) form(ctx context.Context) (why string, err error) {
 func (p *processes) inner(ctx context.Context, o session.Operation) error {
 	r := newRequest(p.base)
 	r.collective, r.inner = schedule.Collective(o.Collective), true
-	p.base.submit(r, &o)
+	p.base.submit(r, &o, p.base.tagOf(&o))
 	_, err := r.finish(ctx)
 	return err
 }
@@ -396,7 +396,7 @@ func (p *processes) cross(o *session.Operation, after func()) *Request {
 	if p.leaders.multitree != nil {
 		p.leaders.multitree.start(r, *o)
 	} else {
-		p.leaders.submit(r, o)
+		p.leaders.submit(r, o, p.leaders.tagOf(o))
 	}
 	return r.begin()
 }

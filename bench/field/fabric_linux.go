@@ -26,10 +26,11 @@ import (
 
 // The ports of a fabric's processes, each in a namespace of its own.
 const (
-	managerPort = 7100
-	agentPort   = 7101
-	streamPort  = 7102
-	hostPort    = 7110 // and those above it, one a group
+	managerPort  = 7100
+	agentPort    = 7101
+	streamPort   = 7102
+	hostPort     = 7110 // and those above it, one a group
+	processPorts = 100  // by which those of a host's processes differ
 )
 
 // What processes are started as: links to the program.
@@ -44,13 +45,14 @@ const MaxGroups = 8
 
 // Config says what fabric to run.
 type Config struct {
-	Lab     netlab.Config
-	Program []string  // the command that runs a process, to which its own arguments are added
-	Env     []string  // of all processes; nil: this one's
-	TLS     bool      // hosts have certificates
-	Loss    float64   // share of the packets of trees that is lost wherever one is sent
-	Verbose bool      // the processes report what they do
-	Log     io.Writer // what processes say on standard error, line by line; nil: nobody hears it
+	Lab       netlab.Config
+	Program   []string  // the command that runs a process, to which its own arguments are added
+	Processes int       // of each host that are members; 0: one
+	Env       []string  // of all processes; nil: this one's
+	TLS       bool      // hosts have certificates
+	Loss      float64   // share of the packets of trees that is lost wherever one is sent
+	Verbose   bool      // the processes report what they do
+	Log       io.Writer // what processes say on standard error, line by line; nil: nobody hears it
 
 	Verify time.Duration // how often the manager holds trees against what links carried; 0: its default
 }
@@ -139,12 +141,24 @@ func (f *Fabric) memberFile(group int) string {
 	return filepath.Join(f.dir, "members-"+strconv.Itoa(group))
 }
 
-// members returns the members of a group: all hosts, each at a port that the
-// group has for itself.
+// Ranks returns the members of a group: all processes of all hosts.
+func (f *Fabric) Ranks() int { return f.lab.Topology().Hosts() * max(1, f.cfg.Processes) }
+
+// hostOf returns the host of a rank: those of a host follow each other.
+func (f *Fabric) hostOf(rank int) topology.NodeID {
+	return topology.NodeID(rank / max(1, f.cfg.Processes))
+}
+
+// members returns the members of a group, each at a port that it has for itself.
 func (f *Fabric) members(group int) (all []hostlib.Member) {
 	g := f.lab.Topology()
-	for n := range topology.NodeID(g.Hosts()) {
-		all = append(all, hostlib.Member{Host: g.Name(n), Addr: at(f.lab.HostAddr(n), hostPort+uint16(group))})
+	for r := range f.Ranks() {
+		n, k := f.hostOf(r), r%max(1, f.cfg.Processes)
+		m := hostlib.Member{Host: g.Name(n), Addr: at(f.lab.HostAddr(n), hostPort+uint16(group+processPorts*k))}
+		if f.cfg.Processes > 1 {
+			m.Process = strconv.Itoa(k)
+		}
+		all = append(all, m)
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 func TestMembers(t *testing.T) {
 	want := []hostlib.Member{{Host: "h0", Addr: "10.0.0.1:7102"}, {Host: "h1", Addr: "[fd00::1]:7102"}}
 	var b bytes.Buffer
+	want = append(want, hostlib.Member{Host: "h9", Process: "2", Addr: "10.0.0.9:3"})
 	if err := WriteMembers(&b, want); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,8 @@ func ReadMembers(r io.Reader, name string) ([]hostlib.Member, error) {
 		if len(fields) != 2 {
 			return nil, fmt.Errorf("%s:%d: %d words, want a host's name and its address: %w", name, n, len(fields), ErrMembers)
 		}
-		members = append(members, hostlib.Member{Host: fields[0], Addr: fields[1]})
+		host, process := SplitProcess(fields[0])
+		members = append(members, hostlib.Member{Host: host, Process: process, Addr: fields[1]})
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -41,10 +42,23 @@ func ReadMembers(r io.Reader, name string) ([]hostlib.Member, error) {
 	return members, nil
 }
 
+// SplitProcess returns the host and the label of a process of it, "h1#2", or of a host's only one.
+func SplitProcess(name string) (host, process string) {
+	host, process, _ = strings.Cut(name, "#")
+	return host, process
+}
+
+func processName(m hostlib.Member) string {
+	if m.Process == "" {
+		return m.Host
+	}
+	return m.Host + "#" + m.Process
+}
+
 // WriteMembers writes what ReadMembers reads.
 func WriteMembers(w io.Writer, members []hostlib.Member) error {
 	for _, m := range members {
-		if _, err := fmt.Fprintf(w, "%s %s\n", m.Host, m.Addr); err != nil {
+		if _, err := fmt.Fprintf(w, "%s %s\n", processName(m), m.Addr); err != nil {
 			return fmt.Errorf("writing the members: %w", err)
 		}
 	}

@@ -54,11 +54,11 @@ func begin(all []*process) *Job {
 	return j
 }
 
-// Players starts a member on every host, which takes turns at a socket. Args are
+// Players starts all members, which take turns at a socket. Args are
 // flags of the command run.
 func (f *Fabric) Players(socket string, args []string) (*Job, error) {
 	var all []*process
-	for r := range f.lab.Topology().Hosts() {
+	for r := range f.Ranks() {
 		p, err := f.startRank(0, r, false, append([]string{"--turns", socket}, args...))
 		if err != nil {
 			stop(all)

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // rank is a member's process, and for rank 0 the talk with it.
@@ -22,10 +21,9 @@ type rank struct {
 // startRank starts a group's member that does as args say. Rank 0 talks, if it
 // is to.
 func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, err error) {
-	g := f.lab.Topology()
-	n := topology.NodeID(r)
+	n, m := f.hostOf(r), f.members(group)[r]
 	all := append([]string{
-		"run", "--host", g.Name(n), "--members", f.memberFile(group), "--listen", f.members(group)[r].Addr, "--name", nameOf(group),
+		"run", "--host", processName(m), "--members", f.memberFile(group), "--listen", m.Addr, "--name", nameOf(group),
 		"--manager", f.managerAddr(), "--loss", f.loss(),
 	}, args...)
 	if rails := f.lab.HostAddrs(n); len(rails) > 1 {
@@ -40,26 +38,26 @@ func (f *Fabric) startRank(group, r int, talks bool, args []string) (_ *rank, er
 	if talks {
 		all = append(all, "--marks")
 	}
-	name := g.Name(n)
+	name := processName(m)
 	if group > 0 {
 		name += "+" + strconv.Itoa(group)
 	}
 	cmd := f.command(roleHost, name, all...)
-	m := &rank{}
+	member := &rank{}
 	if talks {
 		var theirs [2]*os.File
-		if m.out, theirs[0], err = os.Pipe(); err != nil {
+		if member.out, theirs[0], err = os.Pipe(); err != nil {
 			return nil, err
 		}
 		defer theirs[0].Close()
-		if theirs[1], m.in, err = os.Pipe(); err != nil {
-			return nil, errors.Join(err, m.out.Close())
+		if theirs[1], member.in, err = os.Pipe(); err != nil {
+			return nil, errors.Join(err, member.out.Close())
 		}
 		defer theirs[1].Close()
 		cmd.Stdout, cmd.Stdin = theirs[0], theirs[1]
 	}
-	m.process, err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
-	return m, err
+	member.process, err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
+	return member, err
 }
 
 func (m *rank) close() error {

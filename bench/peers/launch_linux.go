@@ -103,7 +103,7 @@ type crew struct {
 func (s *site) seat(ctx context.Context, name string, start func(socket string) (*field.Job, error)) (*crew, error) {
 	socket := filepath.Join(s.dir, strconv.Itoa(s.tables)) // short: a socket's path may have 107 bytes
 	s.tables++
-	table, err := turn.Lay(socket, s.hosts())
+	table, err := turn.Lay(socket, s.fabric.Ranks())
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *site) guests(p *peer, j *job, program string) (func(string) (*field.Job
 		if p.name == mpich {
 			launcher = mpichCommand
 		}
-		args := append(launcher(j, s.addresses(), device, rsh), program, socket)
+		args := append(launcher(j, s.addresses(), s.fabric.Ranks()/s.hosts(), device, rsh), program, socket)
 		cmd := exec.Command(rsh, s.addresses()[0], quoted(args)) // as the ranks are that it starts elsewhere
 		cmd.Env = append(os.Environ(), "TMPDIR="+s.dir, "UCX_TLS=tcp,self", "UCX_NET_DEVICES="+device, "FI_PROVIDER=tcp", "FI_TCP_IFACE="+device)
 		return s.fabric.Guests(j.name, []*exec.Cmd{cmd})
@@ -186,13 +186,17 @@ func (s *site) guests(p *peer, j *job, program string) (func(string) (*field.Job
 
 // openMPICommand returns the launcher's command: TCP over the hosts' links, and
 // no binding to processors, which all hosts share.
-func openMPICommand(j *job, addresses []string, device, rsh string) []string {
+func openMPICommand(j *job, addresses []string, processes int, device, rsh string) []string {
+	slots, transports := ":"+strconv.Itoa(processes), "tcp,self"
+	if processes > 1 {
+		transports = "tcp,vader,self" // shared memory
+	}
 	args := []string{
 		"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--oversubscribe",
-		"-np", strconv.Itoa(len(addresses)), "-H", strings.Join(addresses, ":1,") + ":1",
+		"-np", strconv.Itoa(len(addresses) * processes), "-H", strings.Join(addresses, slots+",") + slots,
 	}
 	settings := append([]string{
-		"plm", "rsh", "plm_rsh_agent", rsh, "pml", "ob1", "btl", "tcp,self", "mpi_yield_when_idle", "1",
+		"plm", "rsh", "plm_rsh_agent", rsh, "pml", "ob1", "btl", transports, "mpi_yield_when_idle", "1",
 		"btl_tcp_if_include", device, "oob_tcp_if_include", device,
 	}, j.mca...)
 	for i := 0; i < len(settings); i += 2 {
@@ -201,7 +205,7 @@ func openMPICommand(j *job, addresses []string, device, rsh string) []string {
 	return args
 }
 
-func mpichCommand(_ *job, addresses []string, device, rsh string) []string {
+func mpichCommand(_ *job, addresses []string, _ int, device, rsh string) []string {
 	return []string{
 		"mpiexec.hydra", "-launcher", "rsh", "-launcher-exec", rsh, "-iface", device,
 		"-hosts", strings.Join(addresses, ","), "-ppn", "1", "-n", strconv.Itoa(len(addresses)),

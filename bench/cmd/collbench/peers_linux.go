@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,7 @@ type peersFlags struct {
 	rows           []string
 	format, prefix string
 	window         uint32
+	processes      int
 	lab            netlab.Config
 	timeout        time.Duration
 	verbose        bool
@@ -66,6 +68,7 @@ and peers take less than ten minutes, half of it for MPICH, which polls.`,
 	flags.IntVar(&f.lab.HostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&f.lab.Leaves, "leaves", 2, "`leaves`")
 	flags.IntVar(&f.lab.Spines, "spines", 2, "`spines`")
+	flags.IntVar(&f.processes, "processes", 1, "`processes` of each host, 1 to 64, which share memory; with --peers openmpi alone")
 	flags.StringVar(&f.lab.Prefix, "prefix", "cbp", "`prefix` of the namespaces' names")
 	flags.Uint32Var(&f.window, "window", 0, "most `chunks` of Tributary's in flight, a power of two; 0: the library's default")
 	flags.DurationVar(&f.timeout, "timeout", 20*time.Minute, "give up after this `time`")
@@ -77,6 +80,12 @@ func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
 	if f.cfg.Rows, err = peers.ParseRows(f.rows, process.ParseSize); err != nil {
 		return err
 	}
+	if f.processes < 1 || f.processes > 64 {
+		return fmt.Errorf("%w --processes %d: want 1 to 64", errUsage, f.processes)
+	}
+	if others := slices.ContainsFunc(f.cfg.Peers, func(p string) bool { return p != "openmpi" }); f.processes > 1 && others {
+		return fmt.Errorf("%w --processes: only --peers openmpi has several processes of a host", errUsage)
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -84,7 +93,7 @@ func runPeers(cmd *cobra.Command, f *peersFlags) (err error) {
 	b := benchFlags{timeout: f.timeout}
 	ctx, cancel := b.within(cmd.Context())
 	defer cancel()
-	fc := field.Config{Lab: f.lab, Program: []string{program}, Verbose: f.verbose, Log: cmd.ErrOrStderr()}
+	fc := field.Config{Lab: f.lab, Processes: f.processes, Program: []string{program}, Verbose: f.verbose, Log: cmd.ErrOrStderr()}
 	args := []string{"--transport", string(timing.Offload), "--timeout", f.timeout.String(), "--window", fmt.Sprint(f.window)}
 	begun := time.Now()
 	err = peers.Compare(ctx, f.cfg, fc, args, writerOf(f.format, cmd.OutOrStdout()))

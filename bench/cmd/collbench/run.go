@@ -59,7 +59,7 @@ topology and the TCP address for other members (--listen):
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.manager, "manager", "", "`address` of the offload manager; without one, operations run over hosts")
-	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology")
+	flags.StringVar(&f.host, "host", "", "this host's `name` in the fabric's topology; with # and a label, one of several processes of it")
 	flags.StringVar(&f.members, "members", "", "`file` with the members")
 	flags.StringVar(&f.listen, "listen", "", "TCP `address` for other members")
 	flags.StringSliceVar(&f.rails, "rails", nil, "IP `addresses` of the host's rails, for other members and for switches; by default that of --listen")
@@ -120,8 +120,9 @@ func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Du
 
 // joining returns how the host joins.
 func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.Config, with hooks.Hooks, err error) {
+	host, process := field.SplitProcess(f.host)
 	config = hostlib.Config{
-		Name: f.host, Listen: f.listen, OfferWait: offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
+		Name: host, Process: process, Listen: f.listen, OfferWait: offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
 		AllowPlaintext: true, // networks of one's own, such as namespaces
 	}
 	if c.Transport != timing.Host {
