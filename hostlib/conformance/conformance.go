@@ -22,8 +22,9 @@ type Config struct {
 	Counts []int
 	// Roots are the roots of rooted collectives; by default the first, the last, and one between.
 	Roots []int
-	// OnCase is called before each case, if it is not nil.
-	OnCase func(Case)
+	// OnCase is called before each case, if it is not nil, and OnOutcome after it.
+	OnCase    func(Case)
+	OnOutcome func(Case, hostlib.Outcome)
 }
 
 // DefaultCounts are no elements, one, an odd number, and more than a packet has.
@@ -124,6 +125,9 @@ func each[T reduce.Element](r *run) error {
 			outcome, err := f.do(x)
 			if err != nil {
 				return fmt.Errorf("conformance: rank %d, %s: %w", r.comm.Rank(), c, err)
+			}
+			if r.OnOutcome != nil {
+				r.OnOutcome(c, outcome)
 			}
 			r.result.Cases++
 			r.result.Transports[outcome.Transport]++

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 )
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -130,8 +131,16 @@ func try(t *testing.T, comms []*hostlib.Communicator, cfg Config) Result {
 	return results[0]
 }
 
+// full has every test run with every function, type and count, which takes many minutes:
+//
+//	go test ./hostlib/conformance -full -timeout 120m
+var full = flag.Bool("full", false, "run the whole suite by every algorithm")
+
 // few is a selection that takes little time.
 func few() Config {
+	if *full {
+		return Config{}
+	}
 	return Config{
 		Functions: []reduce.Function{reduce.Sum, reduce.Max, reduce.BXor, reduce.MinLoc}, Types: []reduce.Type{reduce.Int32, reduce.Float64, reduce.BFloat16},
 		Counts: []int{0, 1, 13, 3000},
