@@ -32,6 +32,7 @@ type hostOperation struct {
 	algorithm schedule.Algorithm
 	tag       uint64
 	schedule  schedule.Schedule
+	work      schedule.Run
 	temp      *[]byte
 	past      int        // rounds that are done
 	isBegun   bool       // the next one is
@@ -67,7 +68,10 @@ func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm) *Request 
 		r.fail(err)
 		return r
 	}
-	r.onHosts = &hostOperation{hostCall: *k, request: r, comm: c, algorithm: a, tag: r.tag, schedule: s}
+	r.onHosts = &hostOperation{
+		hostCall: *k, request: r, comm: c, algorithm: a, tag: r.tag, schedule: s,
+		work: schedule.Run{Call: k.Call, In: k.in, Out: k.out, Tag: r.tag, Reduce: k.kernel},
+	}
 	return r
 }
 
@@ -93,23 +97,6 @@ func tempOf(size int) *[]byte {
 	return &b
 }
 
-// at returns a part of the operation's memory.
-func (o *hostOperation) at(p schedule.Part) []byte {
-	if p.Size == 0 {
-		return nil
-	}
-	var b []byte
-	switch p.Buffer {
-	case schedule.In:
-		b = o.in[p.Piece]
-	case schedule.Out:
-		b = o.out[p.Piece]
-	default:
-		b = *o.temp
-	}
-	return b[p.Offset : p.Offset+p.Size : p.Offset+p.Size]
-}
-
 // run carries the operation on, until it is done or ctx ends: then it reports false, and can be
 // run again, on another goroutine. A schedule is iterated anew then: a coroutine (iter.Pull) could
 // not change between goroutines that are locked to threads and others.
@@ -121,7 +108,9 @@ func (o *hostOperation) run(ctx context.Context) bool {
 		return true
 	}
 	if o.temp == nil {
-		o.temp = tempOf(o.schedule.Temp)
+		if o.temp = tempOf(o.schedule.Temp); o.temp != nil {
+			o.work.Temp = *o.temp
+		}
 	}
 	skip := o.past
 	for r := range o.schedule.Rounds {
@@ -174,9 +163,9 @@ func (o *hostOperation) begin(r *schedule.Round) bool {
 
 func (o *hostOperation) start(t *transfer) {
 	if space := o.comm.messaging.calls; t.isRecv {
-		t.request = space.StartRecv(t.to, rail.Tag(o.tag&schedule.TagSerial), rail.Tag(^uint64(schedule.TagSerial)), o.at(t.Part))
+		t.request = space.StartRecv(t.to, rail.Tag(o.tag&schedule.TagSerial), rail.Tag(^uint64(schedule.TagSerial)), o.work.At(t.Part))
 	} else {
-		t.request = space.StartBuffered(t.to, rail.Tag(o.tag), o.at(t.Part))
+		t.request = space.StartBuffered(t.to, rail.Tag(o.tag), o.work.At(t.Part))
 		o.messages++
 		o.bytes += t.Size
 	}
@@ -191,7 +180,7 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 			return false, nil
 		}
 		switch {
-		case err == nil && (!t.isRecv || uint64(s.Tag) == o.tag && s.Size == t.Size):
+		case err == nil && (!t.isRecv || o.work.Awaits(&t.Transfer, uint64(s.Tag), s.Size)):
 			return true, nil
 		case err == nil || errors.Is(err, rail.ErrTruncated):
 			c.disagree([2]wire.Called{
@@ -236,13 +225,7 @@ func (o *hostOperation) compute(l *schedule.Local) (isDone bool) {
 			panic(p)
 		}
 	}()
-	switch to := o.at(l.To); {
-	case len(to) == 0:
-	case l.IsCopy():
-		copy(to, o.at(l.A))
-	default:
-		o.kernel(to, o.at(l.A), o.at(l.B))
-	}
+	o.work.Compute(l)
 	return true
 }
 
@@ -250,7 +233,7 @@ func (o *hostOperation) compute(l *schedule.Local) (isDone bool) {
 func (o *hostOperation) done(err error) {
 	r, c := o.request, o.comm
 	if err == nil {
-		o.finishAlone()
+		o.work.FinishAlone()
 		for _, f := range o.after {
 			if f != nil {
 				f()
@@ -268,27 +251,11 @@ func (o *hostOperation) done(err error) {
 	if o.temp != nil {
 		temps[sizeClass(len(*o.temp))].Put(o.temp)
 	}
-	o.in, o.out, o.temp, o.after = nil, nil, nil, nil
+	o.in, o.out, o.temp, o.after, o.work = nil, nil, nil, nil, schedule.Run{}
 	c.messaging.ended(r)
 	if err != nil {
 		r.fail(err)
 	} else {
 		r.succeed()
-	}
-}
-
-// finishAlone makes a result of a vector that is the only one in it, as the function's results
-// are: with canonical NaNs, say.
-func (o *hostOperation) finishAlone() {
-	isAlone := o.Size == 1 || o.Collective == schedule.Scan && o.Rank == 0 || o.Collective == schedule.Exscan && o.Rank == 1
-	if !isAlone || o.kernel == nil || o.Collective == schedule.Exscan && o.Rank == 0 {
-		return
-	}
-	out := o.out
-	if len(out) == 0 { // of a reduce-scatter in place
-		out = o.in
-	}
-	if len(out) > 0 && len(out[0]) > 0 {
-		o.kernel(out[0], out[0], nil)
 	}
 }

