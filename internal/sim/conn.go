@@ -21,6 +21,7 @@ type conn struct {
 	paths [2]int32 // the dialer's way, and the way back
 	state state
 	token uint64  // of the last attempt or cut: those before are void
+	life  uint64  // grows with each change of state
 	knows [2]bool // whether the node that sends on paths[i] knows that it stands
 }
 
@@ -40,6 +41,7 @@ func (c *conn) writable(path int32) bool { return c.state == up && c.knows[c.end
 func (c *conn) set(s state) {
 	c.state, c.knows = s, [2]bool{}
 	c.token++
+	c.life++
 }
 
 // Connect begins a connection that both nodes expect: none is asked, and each is
@@ -142,8 +144,8 @@ func (w *World) connect(e *event) {
 		}
 	}
 	c.set(up)
-	w.carry(there, messageStream, item{kind: Up}, 0)
-	w.carry(back, messageStream, item{kind: Up}, w.travel(back))
+	w.carry(there, messageStream, item{kind: Up, life: c.life}, 0)
+	w.carry(back, messageStream, item{kind: Up, life: c.life}, w.travel(back))
 }
 
 // giveUp ends a connection that the world has no patience with any more.

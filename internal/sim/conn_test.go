@@ -238,3 +238,30 @@ func TestDialAcrossACut(t *testing.T) {
 		}
 	}
 }
+
+// Late news of a connection that is gone opens no later one: what an end wrote because of it came out of
+// that.
+func TestLateUp(t *testing.T) {
+	p := newPair(t, slow())
+	p.SetLink(0, 1, Link{Delay: 100})
+	p.do(1, dial)
+	p.run(20)
+	p.want("a", p.a, "up")
+	p.SetLink(0, 1, Link{Delay: 10})
+	p.do(0, func(h Handle) {
+		h.Close(1)
+		h.Dial(1)
+	})
+	if err := p.Await(1000, func() bool { return len(p.b.got) == 1 }); err != nil {
+		t.Fatal(err)
+	}
+	p.want("b", p.b, "up")
+	if p.Connected(0, 1) {
+		t.Error("b knows of a connection that it has not heard of")
+	}
+	p.run(100)
+	p.want("b", p.b, "closed", "up")
+	if !p.Connected(0, 1) {
+		t.Error("not connected")
+	}
+}

@@ -20,6 +20,7 @@ type item struct {
 	number uint64
 	at     core.Time
 	kind   Kind
+	life   uint64 // of an Up: the connection's
 	bytes  []byte
 	value  any
 }
@@ -121,7 +122,7 @@ func (w *World) item(e *event) {
 	s := p.streams[e.stream]
 	it := s.items()[0]
 	s.remove(0)
-	if it.kind == Up {
+	if it.kind == Up && it.life == p.conn.life { // else that connection is gone, and the news of it follows
 		p.conn.reported(e.path)
 	}
 	w.trace(entry{what: arrived, kind: it.kind, node: p.to, peer: p.from, bytes: it.bytes, value: it.value})

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -388,5 +392,46 @@ func TestConfigValidate(t *testing.T) {
 	c.Step(0, []Input{{Kind: Start, Operation: &session.Operation{ID: 5, Collective: wire.Broadcast, Element: reduce.Int32, Root: 4, Elements: 0}}}, &out)
 	if len(out.Refused) != 1 || !errors.Is(out.Refused[0].Err, session.ErrOperation) {
 		t.Errorf("a root that is no member: %+v", out.Refused)
+	}
+}
+
+// TestGoneIsSilent: a member that is gone renews no lease of its tree, however often it is stepped.
+func TestGoneIsSilent(t *testing.T) {
+	own, parent := netip.MustParseAddrPort("10.0.0.1:1"), netip.MustParseAddrPort("10.0.0.2:1")
+	c, err := New(Config{Size: 1, ChunkBytes: 64, Window: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, deviceOut := switchreduce.New(), switchreduce.Output{}
+	device.Step(0, []switchreduce.Input{{Kind: switchreduce.Install, Config: &switchreduce.Config{
+		Group: 1, Epoch: 2, Cookie: 3, Window: 4, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: own}},
+	}}}, &deviceOut)
+	link := session.Link{Group: 1, Epoch: 2, Cookie: 3, Window: 4, Parent: parent, Idle: time.Millisecond}
+	last := session.Operation{ID: 1, Collective: wire.Barrier, Last: true}
+	var out Output
+	c.Step(0, []Input{{Kind: Offer, News: &News{Link: link}}, {Kind: Start, Operation: &last}}, &out)
+	idle := 0
+	for now := core.Time(0); now < core.Time(10*time.Millisecond); now += core.Time(time.Millisecond) {
+		deviceOut.Reset()
+		for i := range out.Datagrams {
+			d := &out.Datagrams[i]
+			device.Step(now, []switchreduce.Input{{Kind: switchreduce.Packet, From: own, Packet: slices.Concat(d.Head[:], d.Body)}}, &deviceOut)
+		}
+		var in []Input
+		for i := range deviceOut.Sends {
+			s := &deviceOut.Sends[i]
+			in = append(in, Input{Kind: Packet, From: parent, Bytes: slices.Concat(s.Head[:], s.Body)})
+		}
+		isGone := c.gone
+		out.Reset()
+		if c.Step(now, in, &out); isGone {
+			idle++
+			if len(out.Datagrams) > 0 {
+				t.Fatalf("it is gone, and sends %d datagrams", len(out.Datagrams))
+			}
+		}
+	}
+	if idle == 0 {
+		t.Error("it is never gone")
 	}
 }

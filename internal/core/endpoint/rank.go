@@ -384,7 +384,7 @@ func (c *Core) settleQueued(now core.Time) {
 // settle steps session and node until nothing passes between them any more.
 func (c *Core) settle(now core.Time) {
 	for first := true; first || len(c.toSession)+len(c.toNode) > 0; first = false {
-		if c.ended {
+		if c.ended || c.gone {
 			c.toSession, c.toNode = c.toSession[:0], c.toNode[:0]
 			return
 		}

@@ -3,6 +3,7 @@ package world
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -13,12 +14,16 @@ import (
 // crew is a group with the work that it does.
 type crew struct {
 	*Group
-	works    []*work
-	registry *registry
-	number   uint32 // of the group at switches, where there is no manager to give it
-	left     int    // members that have completed the last barrier
-	pending  int    // completions that are missing
-	err      error
+	works []*work
+	calls []*callWork // by messages
+
+	isBlocking []bool     // members that begin an operation when those before are done
+	turns      [][]func() // of those: what is under way, and what follows
+	registry   *registry
+	number     uint32 // of the group at switches, where there is no manager to give it
+	left       int    // members that have completed the last barrier
+	pending    int    // completions that are missing
+	err        error
 }
 
 // newCrew has the members report their completions.
@@ -26,6 +31,7 @@ func newCrew(g *Group, reg *registry) *crew {
 	c := &crew{Group: g, registry: reg}
 	for r, h := range g.Hosts {
 		h.Completed = func(done session.Completion) { c.completed(uint32(r), done) }
+		h.Called = func(done callResult) { c.called(r, done) }
 	}
 	return c
 }
@@ -36,6 +42,7 @@ func (c *crew) completed(r uint32, done session.Completion) {
 		c.err = err
 	}
 	c.pending--
+	c.done(int(r))
 	if k.op.Last {
 		c.left++
 	}
@@ -84,7 +91,10 @@ func (c *crew) idle() bool { return c.pending == 0 || c.err != nil }
 // that the group has failed.
 func (c *crew) settled() bool {
 	for r, h := range c.Hosts {
-		if c.World.Alive(c.Nodes[r]) && h.Ended == nil && len(h.Completions) < len(c.works) {
+		if !c.World.Alive(c.Nodes[r]) {
+			continue
+		}
+		if h.Ended == nil && len(h.Completions) < len(c.works) || slices.ContainsFunc(c.calls, func(k *callWork) bool { return k.parts[r].isStarted && !k.parts[r].isDone }) {
 			return false
 		}
 	}
@@ -102,6 +112,9 @@ func (c *crew) checkDeaths(v *verdict) error {
 	}
 	for _, k := range c.works {
 		errs = append(errs, v.judge(k, c.registry.results(k, c.Group, c.numbers()), c.Config().ChunkBytes))
+	}
+	for _, k := range c.calls {
+		errs = append(errs, v.judgeCall(k))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return c.World.Fail(err)
@@ -128,9 +141,17 @@ func (c *crew) check(v *verdict) error {
 		for _, no := range h.Refused {
 			errs = append(errs, fmt.Errorf("rank %d refused operation %d: %w", r, no.ID, no.Err))
 		}
+		for _, k := range c.calls {
+			if err := k.parts[r].err; err != nil {
+				errs = append(errs, fmt.Errorf("rank %d: call %d: %w", r, k.number, err))
+			}
+		}
 	}
 	for _, k := range c.works {
 		errs = append(errs, v.judge(k, c.registry.results(k, c.Group, c.numbers()), c.Config().ChunkBytes))
+	}
+	for _, k := range c.calls {
+		errs = append(errs, v.judgeCall(k))
 	}
 	return errors.Join(errs...)
 }

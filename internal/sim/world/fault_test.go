@@ -31,14 +31,14 @@ const (
 	DownLink                        // a link of the fabric is cut, and the manager is notified, for a while
 	DrainSwitch                     // the manager is to keep off a switch, for a while
 	CrashHost                       // a member; it stays dead
-
-	faultKinds
+	DeafEdge                        // an edge of the tree that loses all that goes one way, for a while
+	SlowEdge                        // an edge of the tree that delays all packets by a millisecond, for a while
 )
 
 var faultNames = [...]string{
 	"crash switch", "restart switch", "cut edge", "bad edge", "break pair", "cut pair", "pause host", "pause switch",
 	"crash manager", "restart manager", "isolate manager", "break agent", "break client",
-	"down link", "drain switch", "crash host",
+	"down link", "drain switch", "crash host", "deaf edge", "slow edge",
 }
 
 // String returns the kind's name.
@@ -61,23 +61,22 @@ func (f Fault) String() string {
 type Targets struct {
 	Switches []sim.NodeID
 	Hosts    []sim.NodeID
-	Edges    [][2]sim.NodeID // switch and child
-	Pairs    [][2]sim.NodeID // connections of hosts
-	Fabric   *Fabric         // of the switches, and with a manager; nil: there is none
-	Renew    func() *Switch  // makes the next life of a switch without agent; nil: an empty Switch
+	Edges    [][2]sim.NodeID  // switch and child
+	Pairs    [][2]sim.NodeID  // connections of hosts
+	Fabric   *Fabric          // of the switches, and with a manager; nil: there is none
+	Kill     func(sim.NodeID) // ends a member's host; nil: its node alone
+	Renew    func() *Switch   // makes the next life of a switch without agent; nil: an empty Switch
 }
 
 // Plan is a list of faults, in no order.
 type Plan []Fault
 
-// Draw draws n faults of the given kinds, all kinds but CrashHost where there
+// Draw draws n faults of the given kinds, all kinds before CrashHost where there
 // are none, within the first so many events. Durations are up to longest.
 func Draw(r *rand.Rand, n int, events uint64, longest time.Duration, kinds ...FaultKind) Plan {
 	if len(kinds) == 0 {
-		for k := range faultKinds {
-			if k != CrashHost {
-				kinds = append(kinds, k)
-			}
+		for k := range CrashHost {
+			kinds = append(kinds, k)
 		}
 	}
 	plan := make(Plan, n)
@@ -149,6 +148,11 @@ func (f Fault) toNode(w *sim.World, t Targets, which int, id sim.NodeID) func() 
 		}
 	case PauseHost, PauseSwitch:
 		return func() { w.Pause(id, f.For) }
+	case CrashHost:
+		if t.Kill != nil {
+			return func() { t.Kill(id) }
+		}
+		return func() { w.Crash(id) }
 	default:
 		return func() { w.Crash(id) }
 	}
@@ -162,7 +166,26 @@ func (f Fault) toPair(w *sim.World, a, b sim.NodeID) func() {
 			w.After(f.For, "repair", func() { w.Repair(a, b) })
 		}
 	case BadEdge:
-		return func() { spoil(w, a, b, f.For) }
+		return func() {
+			bad := w.DefaultLink()
+			bad.Loss = 0.5
+			spoil(w, a, b, f.For, bad, bad)
+		}
+	case DeafEdge:
+		return func() {
+			bad := w.DefaultLink()
+			bad.Loss = 1
+			if f.Which%2 == 0 {
+				a, b = b, a
+			}
+			spoil(w, a, b, f.For, bad, w.DefaultLink())
+		}
+	case SlowEdge:
+		return func() {
+			bad := w.DefaultLink()
+			bad.Delay += time.Millisecond
+			spoil(w, a, b, f.For, bad, bad)
+		}
 	default:
 		return func() { w.Break(a, b) }
 	}
@@ -174,7 +197,7 @@ func (f Fault) targets(t Targets) (nodes []sim.NodeID, pairs [][2]sim.NodeID) {
 		return t.Switches, nil
 	case PauseHost, CrashHost:
 		return t.Hosts, nil
-	case CutEdge, BadEdge:
+	case CutEdge, BadEdge, DeafEdge, SlowEdge:
 		return nil, t.Edges
 	case BreakPair, CutPair:
 		return nil, t.Pairs
@@ -206,12 +229,10 @@ func pairsWith(m sim.NodeID, nodes []sim.NodeID) [][2]sim.NodeID {
 	return pairs
 }
 
-// spoil has the links between two nodes lose half of all datagrams for a while.
-func spoil(w *sim.World, a, b sim.NodeID, d time.Duration) {
-	bad := w.DefaultLink()
-	bad.Loss = 0.5
-	w.SetLink(a, b, bad)
-	w.SetLink(b, a, bad)
+// spoil has the links between two nodes be others for a while.
+func spoil(w *sim.World, a, b sim.NodeID, d time.Duration, there, back sim.Link) {
+	w.SetLink(a, b, there)
+	w.SetLink(b, a, back)
 	w.After(d, "good again", func() {
 		w.SetLink(a, b, w.DefaultLink())
 		w.SetLink(b, a, w.DefaultLink())

@@ -15,8 +15,9 @@ import (
 // Group is a communicator in a world.
 type Group struct {
 	World *sim.World
-	Hosts []*Host      // by rank
-	Nodes []sim.NodeID // by rank
+	Hosts []*Host        // by rank
+	Nodes []sim.NodeID   // by rank
+	Rails [][]sim.NodeID // by rank; nil: there are no messages
 	cfg   endpoint.Config
 }
 

@@ -15,11 +15,12 @@ const DataPort = 1
 // of type rank.Input goes to the member; what comes of it is kept in the
 // exported fields.
 type Host struct {
-	core   *endpoint.Core
-	place  *places
-	client *control // nil: no manager
-	in     []endpoint.Input
-	out    endpoint.Output
+	core     *endpoint.Core
+	place    *places
+	client   *control  // nil: no manager
+	messages *messages // nil: none
+	in       []endpoint.Input
+	out      endpoint.Output
 
 	Completions []session.Completion
 	Refused     []endpoint.Refused
@@ -29,6 +30,10 @@ type Host struct {
 	Ended       *wire.Fail // the communicator has failed
 	Left, Gone  bool       // the last barrier is done, and every neighbour knows
 
+	EndedAt core.Time // when the communicator has failed
+
+	// Called, if not nil, is notified of the end of every operation by messages.
+	Called func(callResult)
 	// Completed, if not nil, is notified of every completion: from then on the
 	// operation's buffers are the caller's again.
 	Completed func(session.Completion)
@@ -71,6 +76,9 @@ func (m *Host) Deadline() core.Time {
 	if m.client != nil {
 		at = at.Earlier(m.client.deadline())
 	}
+	if m.messages != nil {
+		at = at.Earlier(m.messages.deadline())
+	}
 	return at
 }
 
@@ -79,7 +87,11 @@ func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	clear(m.in)
 	m.in = m.in[:0]
 	for i := range batch {
-		m.take(&batch[i])
+		m.take(now, &batch[i])
+	}
+	if m.messages != nil {
+		m.messages.step(now)
+		m.in = m.messages.failures(now, m.messages.held(m.in))
 	}
 	if m.client != nil {
 		m.client.step(now, h)
@@ -101,10 +113,10 @@ func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 		m.client.brought(&m.out)
 		m.client.step(now, h)
 	}
-	m.keep(h)
+	m.keep(now, h)
 }
 
-func (m *Host) take(d *sim.Delivery) {
+func (m *Host) take(now core.Time, d *sim.Delivery) {
 	switch {
 	case d.Kind == sim.Datagram:
 		m.in = append(m.in, endpoint.Input{Kind: endpoint.Packet, From: AddrPort(d.From), Bytes: d.Bytes})
@@ -112,7 +124,11 @@ func (m *Host) take(d *sim.Delivery) {
 	case d.Kind == sim.Command:
 		switch v := d.Value.(type) {
 		case endpoint.Input:
-			m.in = append(m.in, v)
+			if m.messages == nil || !m.messages.hold(&v) {
+				m.in = append(m.in, v)
+			}
+		case callStart:
+			m.call(now, v)
 		case Demand:
 			if m.client != nil {
 				m.client.wants(uint32(v))
@@ -123,8 +139,11 @@ func (m *Host) take(d *sim.Delivery) {
 		m.client.take(d)
 		return
 	case d.Kind == sim.Control:
-		if in, ok := d.Value.(endpoint.Input); ok {
-			m.in = append(m.in, in)
+		switch v := d.Value.(type) {
+		case endpoint.Input:
+			m.in = append(m.in, v)
+		case railNews:
+			m.messages.received(now, &v)
 		}
 		return
 	}
@@ -144,7 +163,7 @@ func (m *Host) take(d *sim.Delivery) {
 }
 
 // keep keeps what the step has brought, and notes what is rare in the trace.
-func (m *Host) keep(h sim.Handle) {
+func (m *Host) keep(now core.Time, h sim.Handle) {
 	o := &m.out
 	m.Completions = append(m.Completions, o.Completions...)
 	m.Refused = append(m.Refused, o.Refused...)
@@ -167,10 +186,38 @@ func (m *Host) keep(h sim.Handle) {
 		m.Notices = append(m.Notices, *o.Notice)
 	}
 	if o.Ended != nil {
-		m.Ended = o.Ended
+		m.Ended, m.EndedAt = o.Ended, now
 		h.Note("ends: %+v", *o.Ended)
 	}
 	if o.Left {
 		h.Note("leaves")
 	}
+	if m.messages != nil {
+		m.keepMessages(now, h)
+	}
+}
+
+// call begins an operation by messages, unless the communicator has ended.
+func (m *Host) call(now core.Time, s callStart) {
+	if m.Ended != nil {
+		m.messages.results = append(m.messages.results, callResult{s.number, &errMemberDead{*m.Ended}})
+		return
+	}
+	m.messages.begin(now, s)
+}
+
+// keepMessages ends messages with the communicator, and passes on what has become of operations.
+func (m *Host) keepMessages(now core.Time, h sim.Handle) {
+	if (m.out.Ended != nil || m.out.Left) && !m.messages.isOver {
+		m.messages.end(now)
+	}
+	if m.Ended != nil {
+		m.messages.concludeAll(m.Ended)
+	}
+	for _, r := range m.messages.results {
+		h.Note("call %d is over: %v", r.number, r.err)
+		m.Called(r)
+	}
+	m.messages.results = m.messages.results[:0]
+	m.messages.flush(h)
 }

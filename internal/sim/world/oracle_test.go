@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/check/reducetest"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
@@ -119,7 +120,7 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 
 // verdict counts what was checked, and what was wrong.
 type verdict struct {
-	operations    int // last barriers excluded
+	operations    int // that ended at some member; last barriers excluded
 	wrong         int // results that are none of the possible ones
 	disagreements int // results that are not the same bits at all members
 }
@@ -127,7 +128,7 @@ type verdict struct {
 // judge checks an operation that was completed at some members or at all. Every
 // chunk must be that of one of the possible results.
 func (v *verdict) judge(k *work, possible [][]byte, chunkBytes int) error {
-	if !k.op.Last {
+	if !k.op.Last && slices.Contains(k.done, true) {
 		v.operations++
 	}
 	whole, known := make([]byte, k.bytes()), make([]byte, k.bytes()) // known: 0xff where a member has a byte

@@ -31,6 +31,10 @@ type story struct {
 
 	fabric *Fabric // nil: a director offers trees, not a manager
 	deaths bool    // members may die
+	died   []death
+
+	withMessages bool     // there are operations by messages over rails, too
+	railFaults   []string // of those
 }
 
 // longest is how long faults last at most.
@@ -61,9 +65,21 @@ var typeNames = [8]string{"?", "contribution", "result", "probe", "heard", "want
 
 // newStory draws a story. In one with deaths members may die, too.
 func newStory(seed uint64, deaths bool, trace io.Writer) *story {
+	s := drawStory(seed, deaths, false, trace)
+	for _, c := range s.crews {
+		s.employ(c)
+	}
+	return s
+}
+
+// drawStory draws a story without work.
+func drawStory(seed uint64, deaths, withMessages bool, trace io.Writer) *story {
 	r := rand.New(rand.NewPCG(seed, 0x5eed))
 	cfg := sim.DefaultConfig(seed)
-	cfg.Death, cfg.Reconnect, cfg.Patience = 5*time.Millisecond, 5*time.Millisecond, 0
+	cfg.Death, cfg.Reconnect, cfg.Patience = detection, 5*time.Millisecond, 0
+	if withMessages && seed%3 == 0 {
+		cfg.Death = 50 * time.Microsecond // of a process: its host says so
+	}
 	cfg.Poison, cfg.Describe, cfg.Trace = true, describe, trace
 	cfg.Budget = 3_000_000
 	cfg.Service = time.Duration(r.IntN(4000))
@@ -76,7 +92,7 @@ func newStory(seed uint64, deaths bool, trace io.Writer) *story {
 	if err != nil {
 		panic(err)
 	}
-	s := &story{seed: seed, rand: r, world: w, reg: newRegistry(), deaths: deaths}
+	s := &story{seed: seed, rand: r, world: w, reg: newRegistry(), deaths: deaths, withMessages: withMessages}
 	if r.IntN(4) == 0 {
 		s.haunt()
 	}
@@ -84,9 +100,6 @@ func newStory(seed uint64, deaths bool, trace io.Writer) *story {
 		s.managed()
 	} else {
 		s.directed()
-	}
-	for _, c := range s.crews {
-		s.employ(c)
 	}
 	return s
 }
@@ -198,6 +211,9 @@ func (s *story) disturb(t Targets) {
 	if s.deaths {
 		kinds = []FaultKind{CrashHost, CrashHost, CrashSwitch, RestartSwitch, BreakPair, RestartManager}
 	}
+	if s.withMessages && len(kinds) > 0 {
+		kinds = append(kinds, DeafEdge, SlowEdge, PauseSwitch, CrashManager, BreakAgent)
+	}
 	s.plan = Draw(r, r.IntN(1+r.IntN(12)), 200<<r.IntN(7), longest, kinds...)
 	if r.IntN(2) == 0 {
 		start := 200 + r.Uint64N(6000)
@@ -205,6 +221,11 @@ func (s *story) disturb(t Targets) {
 			s.plan[i].Event = start + r.Uint64N(1+200*uint64(i))
 		}
 	}
+	if s.deaths && s.withMessages {
+		early := rand.New(rand.NewPCG(s.seed, 0xdead))
+		s.plan = append(s.plan, Fault{Kind: CrashHost, Event: 100 + early.Uint64N(400<<early.IntN(6)), Which: early.IntN(1 << 20)})
+	}
+	t.Kill = s.kill
 	s.plan.Schedule(s.world, t)
 }
 
@@ -364,6 +385,11 @@ func without(t pathsel.Tree, v int32) pathsel.Tree {
 // run lives the story to its end and judges it: all work is right, everyone has
 // left, or knows of a death, and nothing is left behind.
 func (s *story) run(v *verdict) error {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(fmt.Sprintf("story %d, deaths %v: %v", s.seed, s.deaths, p))
+		}
+	}()
 	err := s.await(v)
 	if err == nil {
 		err = s.reg.err
@@ -390,6 +416,9 @@ func (s *story) await(v *verdict) error {
 	for _, c := range s.crews {
 		if err == nil {
 			err = c.checkDeaths(v)
+		}
+		if err == nil && s.withMessages {
+			err = s.late(c)
 		}
 	}
 	return err
@@ -428,6 +457,7 @@ func (s *story) faults() string {
 	for _, f := range s.plan {
 		all = append(all, f.String())
 	}
+	all = append(all, s.railFaults...)
 	return strings.Join(all, "; ")
 }
 
