@@ -434,4 +434,8 @@ func TestGoneIsSilent(t *testing.T) {
 	if idle == 0 {
 		t.Error("it is never gone")
 	}
+	out.Reset()
+	if c.Step(0, []Input{{Kind: Start, Operation: &last}}, &out); len(out.Refused) != 1 || out.Refused[0].ID != 1 || !errors.Is(out.Refused[0].Err, ErrEnded) {
+		t.Errorf("an operation afterwards: %+v", out.Refused)
+	}
 }

@@ -235,6 +235,14 @@ func (c *Core) Deadline() core.Time {
 // Step takes inputs in order, and then sends what the window allows. What
 // follows from a batch of packets is brought about at once.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
+	if c.gone { // whatever comes: a lease that it renewed would keep a tree that nobody uses
+		for i := range in {
+			if in[i].Kind == Start {
+				out.Refused = append(out.Refused, Refused{ID: in[i].Operation.ID, Err: ErrEnded})
+			}
+		}
+		return
+	}
 	c.out = out
 	c.frames.reset()
 	c.sOut.Reset()
@@ -333,7 +341,7 @@ func (c *Core) start(in *Input) {
 	}
 }
 
-// ErrEnded: the communicator has failed before the operation was started.
+// ErrEnded: the communicator has failed, or was left, before the operation was started.
 var ErrEnded = errors.New("rank: the communicator has ended")
 
 // frame takes a neighbour's frame: a packet is for the node, all else for the
@@ -384,7 +392,7 @@ func (c *Core) settleQueued(now core.Time) {
 // settle steps session and node until nothing passes between them any more.
 func (c *Core) settle(now core.Time) {
 	for first := true; first || len(c.toSession)+len(c.toNode) > 0; first = false {
-		if c.ended || c.gone {
+		if c.ended {
 			c.toSession, c.toNode = c.toSession[:0], c.toNode[:0]
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,6 +56,19 @@ func (s *story) kill(id sim.NodeID) {
 		}
 		s.world.Crash(id)
 	}
+}
+
+// waiting reports what the members' operations by messages wait for.
+func (s *story) waiting() string {
+	var all []string
+	for _, c := range s.crews {
+		for r, h := range c.Hosts {
+			if h.messages != nil && s.world.Alive(c.Nodes[r]) {
+				all = append(all, h.messages.waiting()...)
+			}
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // late reports a survivor that learned of a death later than it could: its neighbours in the tree of

@@ -440,3 +440,22 @@ func (m *messages) flush(h sim.Handle) {
 	}
 	m.orders, m.on = m.orders[:0], m.on[:0]
 }
+
+// waiting reports what a member's operations wait for.
+func (m *messages) waiting() (all []string) {
+	for _, o := range m.running {
+		for _, x := range o.waits {
+			what := "a send to"
+			if x.recv != nil {
+				what = "a receive from"
+			}
+			p := m.peers[x.Peer]
+			line := fmt.Sprintf("rank %d, call %d, %v by %v: %s %d of %d bytes;", m.rank, o.number, o.run.Collective, o.by, what, x.Peer, x.Size)
+			for k, c := range p.conns {
+				line += fmt.Sprintf(" rail %d: up %v, agreed %v, sent %v;", k, c.isUp, c.isAgreed, c.sent)
+			}
+			all = append(all, line)
+		}
+	}
+	return all
+}

@@ -401,7 +401,7 @@ func (s *story) run(v *verdict) error {
 		err = s.quiet()
 	}
 	if err != nil {
-		return fmt.Errorf("story %d, deaths %v (run it again with -story %d -v): %w\nits faults: %s", s.seed, s.deaths, s.seed, err, s.faults())
+		return fmt.Errorf("story %d, deaths %v (run it again with -story %d -v): %w\nits faults: %s\n%s", s.seed, s.deaths, s.seed, err, s.faults(), s.waiting())
 	}
 	return nil
 }
