@@ -3,15 +3,18 @@ package hostlib
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // Algorithm is a way to do a collective on hosts, by messages between members.
 // docs/collectives.md says what each does, and which collective has which.
 type Algorithm uint8
 
-// The algorithms. AutoAlgorithm chooses one by the collective, the number of members and the length.
+// The algorithms. AutoAlgorithm is the fastest by the cost model, for the number of members and the
+// length.
 const (
 	AutoAlgorithm     = Algorithm(schedule.Auto)
 	Linear            = Algorithm(schedule.Linear)
@@ -59,24 +62,52 @@ func OnHosts(algorithms ...Algorithm) GroupOption {
 	return func(t *groupOptions) { t.algorithms = slices.Clone(algorithms) }
 }
 
-// algorithm returns that of a call; Auto: it runs over the communicator's tree, which mayTree
-// permits.
-func (t groupOptions) algorithm(c *schedule.Call, mayTree bool) schedule.Algorithm {
-	var possible []schedule.Algorithm
-	for i := range t.algorithms {
-		a := schedule.Algorithm(t.algorithms[i])
-		if a == schedule.Auto {
-			return schedule.Choose(c)
-		}
-		if possible == nil {
-			possible = schedule.Possible(c)
-		}
-		if slices.Contains(possible, a) {
-			return a
-		}
-	}
-	if mayTree {
-		return schedule.Auto
-	}
-	return schedule.Choose(c)
+// OnTreeOfHosts is OnTree without switches: the communicator takes no part at the manager.
+func OnTreeOfHosts() GroupOption {
+	return func(t *groupOptions) { t.onTree, t.noSwitches = true, true }
 }
+
+// algorithm returns that of a call, and whether it is chosen by the terms. Auto: it runs over the
+// communicator's tree, which mayTree permits.
+func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Algorithm, isChosen bool) {
+	for _, wanted := range c.options.algorithms {
+		switch wanted := schedule.Algorithm(wanted); {
+		case wanted == schedule.Auto:
+			a, _ = schedule.Choose(k, c.terms().costs)
+			return a, true
+		case schedule.Can(k, wanted):
+			return wanted, false
+		}
+	}
+	if mayTree && (len(c.options.algorithms) > 0 || c.options.keepsTree() || c.sub.of != nil || k.Size == 1) {
+		return schedule.Auto, false
+	}
+	t := c.terms()
+	a, least := schedule.Choose(k, t.costs)
+	if mayTree {
+		if took, _ := t.tree(k); took <= least {
+			return schedule.Auto, true
+		}
+	}
+	return a, true
+}
+
+// tree returns how long a call takes over the communicator's tree.
+func (t *terms) tree(k *schedule.Call) (time.Duration, pathsel.Kind) {
+	kind := pathsel.ByHostTree
+	if t.switches {
+		kind = pathsel.BySwitches
+	}
+	w := schedule.TreeWork(k, kind)
+	return t.costs.Time(k.Collective.Family(), kind, &w), kind
+}
+
+// reasons are Outcome.Reason of operations by algorithms of hosts: of those that OnHosts names, and
+// of those that are chosen.
+var reasons = func() (r [2][schedule.Algorithms]string) {
+	for a := range schedule.Algorithms {
+		r[0][a] = "by an algorithm of hosts: " + a.String()
+		r[1][a] = r[0][a] + ", the fastest way by the cost model"
+	}
+	return r
+}()

@@ -34,7 +34,10 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	for _, a := range t.algorithms {
 		text(a.String())
 	}
-	if t.onTree {
+	switch {
+	case t.noSwitches:
+		text("on the tree of hosts")
+	case t.onTree:
 		text("on the tree")
 	}
 	if t.wantsMultitree() {

@@ -194,10 +194,18 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 		return c.refuse("in and out overlap, and are not the same vector")
 	}
 	function, isFunction := f.(reduce.Function)
-	if len(c.options.algorithms) > 0 || f != nil && !isFunction {
-		if r := startByMessages(c, of, f, root, &in, &out); r != nil {
-			return r
+	isChosen := false
+	if f == nil || isFunction {
+		var a schedule.Algorithm // of what cannot be, the loop says why
+		k := callOf(c, of, function, root, &in, &out)
+		if k.Width > 0 || of == wire.Barrier {
+			a, isChosen = c.algorithm(&k, true)
 		}
+		if a != schedule.Auto {
+			return startByMessages(c, of, f, root, &in, &out, a, isChosen)
+		}
+	} else {
+		return startByMessages(c, of, f, root, &in, &out, schedule.Auto, true)
 	}
 	o := session.Operation{Collective: of, Function: function, Root: uint32(root)}
 	for _, v := range [...]*vector{&in, &out} {
@@ -207,11 +215,11 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 	}
 	o.In = in.lend()
 	if o.Out = out.memory; out.get == nil {
-		return c.start(o, nil)
+		return c.start(o, nil, isChosen)
 	}
 	result, get := make([]byte, out.size), out.get
 	o.Out = result
-	return c.start(o, func() { get(result) })
+	return c.start(o, func() { get(result) }, isChosen)
 }
 
 // lend returns the vector in the order of the wire: its memory, or a copy.
@@ -224,26 +232,33 @@ func (v *vector) lend() []byte {
 	return b
 }
 
-// startByMessages begins a collective by an algorithm of hosts, if one is to do it.
-func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, in, out *vector) *Request {
-	p := &pieced{c: c}
-	p.Call = schedule.Call{Collective: schedule.Collective(of), Rank: c.rank, Size: len(c.members), Root: root, Segment: segmentBytes}
+// callOf returns a collective as algorithms of hosts know it.
+func callOf(c *Communicator, of wire.Collective, function reduce.Function, root int, in, out *vector) schedule.Call {
+	k := schedule.Call{Collective: schedule.Collective(of), Rank: c.rank, Size: len(c.members), Root: root, Segment: schedule.SegmentBytes}
+	element := reduce.NoType
 	for _, v := range [...]*vector{in, out} {
 		if !v.isNone() {
-			p.Count, p.element = v.elements, uint8(v.element)
+			k.Count, element = v.elements, v.element
 		}
 	}
+	if function == reduce.NoFunction || reduce.Defined(function, element) {
+		k.Width = reduce.ElementSize(function, element)
+	}
+	return k
+}
+
+// startByMessages begins a collective by an algorithm of hosts; Auto: of an operator that is no
+// function, by the best.
+func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, in, out *vector, a schedule.Algorithm, isChosen bool) *Request {
+	p := &pieced{c: c, algorithm: a, isChosen: isChosen}
+	p.element = uint8(max(in.element, out.element))
 	if f != nil {
 		if p.operation, p.err = operationOf(f, reduce.Type(p.element)); p.err != nil {
 			return p.begin()
 		}
 	}
-	p.Width = reduce.ElementSize(p.function, reduce.Type(p.element))
+	p.Call = callOf(c, of, p.function, root, in, out)
 	p.Ordered = p.ordered
-	_, isFunction := f.(reduce.Function)
-	if c.options.algorithm(&p.Call, f == nil || isFunction) == schedule.Auto {
-		return nil
-	}
 	p.in, p.out = [][]byte{in.lend()}, [][]byte{out.memory}
 	p.InPlace = sameMemory(in.memory, out.memory)
 	if out.get != nil {

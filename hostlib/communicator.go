@@ -147,7 +147,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		requests: map[uint64]*Request{}, messaging: messaging{closed: make(chan struct{})},
 		status: status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
-	if !sub.onHosts {
+	if !sub.onHosts && !options.noSwitches {
 		c.manager = h.manager
 	}
 	c.group = digestOf(name, members, h.cfg.ChunkBytes, h.cfg.Window, c.options)
@@ -305,6 +305,10 @@ func (c *Communicator) form(ctx context.Context) error {
 	select {
 	case <-c.settled:
 	case <-timer.C:
+		c.mu.Lock()
+		c.status.isLate = true
+		c.mu.Unlock()
+		c.wish()
 	case <-c.done:
 		return fmt.Errorf("%w: %w", ErrFormation, c.Err())
 	case <-ctx.Done(): // it can be used, if over hosts
@@ -365,7 +369,7 @@ func (c *Communicator) Leave(ctx context.Context) error {
 	if c.processes != nil {
 		c.processes.leave()
 	}
-	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil).finishOrEnd(ctx)
+	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil, false).finishOrEnd(ctx)
 	if err != nil {
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
 	}
@@ -383,9 +387,9 @@ func (c *Communicator) Abort(reason string) {
 
 // start queues an operation. Its request is completed by the loop, once that is
 // begun or waited for.
-func (c *Communicator) start(o session.Operation, after func()) *Request {
+func (c *Communicator) start(o session.Operation, after func(), isChosen bool) *Request {
 	r := newRequest(c)
-	r.collective, r.after = schedule.Collective(o.Collective), after
+	r.collective, r.after, r.isChosen = schedule.Collective(o.Collective), after, isChosen
 	if err := c.options.allow(o.Function, o.Element); err != nil {
 		r.fail(err)
 		return r

@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/speed"
 	"github.com/tributary-fabric/tributary/membership"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -68,6 +69,10 @@ type Config struct {
 	// some ms, for which only the connection to the manager waits. The manager's topology
 	// may have another, which counts.
 	Speed topology.Speed
+
+	// Costs are what members choose the way of collectives by, where no manager has others: those
+	// of the lowest rank's host count. nil: pathsel.DefaultCosts. Not to be changed.
+	Costs *pathsel.Costs
 
 	// LLDP announces the host on its links by LLDP, so that the manager's discovery finds
 	// it. That takes the capability CAP_NET_RAW (and Linux): without it the host logs
@@ -139,6 +144,9 @@ func (c Config) filled() Config {
 	c.DeadAfter, c.OfferWait = cmp.Or(c.DeadAfter, 5*time.Second), cmp.Or(c.OfferWait, 3*time.Second)
 	c.SharedMemory = cmp.Or(c.SharedMemory, 16<<20)
 	c.ChunkBytes, c.Window = cmp.Or(c.ChunkBytes, 1432), cmp.Or(c.Window, DefaultWindow)
+	if c.Costs == nil {
+		c.Costs = pathsel.DefaultCosts()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -190,6 +198,9 @@ func (c Config) Validate() error {
 	}
 	if err := c.Speed.Validate(); err != nil {
 		return fmt.Errorf("%w: Speed: %w", ErrConfig, err)
+	}
+	if err := c.Costs.Validate(); err != nil {
+		return fmt.Errorf("%w: Costs: %w", ErrConfig, err)
 	}
 	s := session.Config{ChunkBytes: c.ChunkBytes, Window: c.Window}
 	if err := s.Validate(); err != nil {

@@ -51,7 +51,7 @@ func TestVectorsHoldNobodyUp(t *testing.T) {
 	hosts, members := joinAll(t, hooks.Hooks{Link: func(c net.Conn) net.Conn {
 		return &clogged{Conn: c, wait: &wait, first: true, end: make(chan struct{})}
 	}}, []string{"h0", "h1", "h2"}, func(c *Config) { c.DeadAfter = patience })
-	first := form(t, "first", hosts, members)
+	first := form(t, "first", hosts, members, OnTree())
 	sum(t, first, 100_000) // which is on connections of its own from now on
 	until(within(t), t, "vectors have connections", func() bool { return hosts[0].peers.Counters().Open == 4 })
 	opened := make(chan struct{})

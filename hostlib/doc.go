@@ -26,9 +26,10 @@
 // Recv move messages between two members. docs/collectives.md has the calls of MPI and NCCL
 // beside these.
 //
-// The first four run in switches, or over the tree of hosts; so do those of the others in which
-// switches spare messages or bytes, and with OnTree all that a tree can carry. The rest, and with
-// OnHosts all, run by algorithms of hosts.
+// The first four run in switches, over the tree of hosts, or by an algorithm of hosts, whichever the
+// cost model says is the fastest; so do those of the others in which switches spare messages or
+// bytes, and the rest by the fastest algorithm of hosts. OnTree, OnTreeOfHosts and OnHosts decide
+// otherwise, and Communicator.Explain says why.
 //
 // Options of Communicator declare its operations: OnlyFunctions, OnlyTypes and
 // BlockFloat decide which switches can serve it; Expect, ChooseBy and ChooseByWeights

@@ -285,7 +285,7 @@ func TestDataAddressFollowsTheListener(t *testing.T) {
 
 func TestCloseInMidOperation(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"})
-	comms := form(t, "test", hosts, members)
+	comms := form(t, "test", hosts, members, OnTree())
 	const dead = 2
 	requests := make([]*Request, len(comms))
 	for i, c := range comms[:4] { // rank 4 does not come

@@ -29,10 +29,9 @@ type gathering struct {
 	out    forming.Output
 }
 
-// gather returns what a communicator begins with, whose links are made.
-func (c *Communicator) gather() gathering {
-	parent := forming.NoParent
-	var children []int
+// neighbours returns those in the tree of hosts.
+func (c *Communicator) neighbours() (parent int, children []int) {
+	parent = forming.NoParent
 	for peer, l := range c.links {
 		if l.calls {
 			parent = peer
@@ -41,11 +40,17 @@ func (c *Communicator) gather() gathering {
 		}
 	}
 	slices.Sort(children)
+	return parent, children
+}
+
+// gather returns what a communicator begins with, whose links are made.
+func (c *Communicator) gather() gathering {
+	parent, children := c.neighbours()
 	life := uint64(c.own) &^ managedBit
 	if c.manager != nil {
 		life |= managedBit
 	}
-	return gathering{core: forming.New(parent, children, life)}
+	return gathering{core: forming.New(parent, children, life, c.wanted().coded)}
 }
 
 // takes reports whether an item is for the gathering, and notes it.
@@ -53,11 +58,15 @@ func (g *gathering) takes(it *item) bool {
 	if it.in.Kind != endpoint.Frame || len(it.in.Bytes) == 0 || wire.FrameKind(it.in.Bytes[0]) != wire.FrameMissing {
 		return false
 	}
-	m, err := wire.ReadFrame(it.in.Bytes)
+	read, err := wire.ReadFrame(it.in.Bytes)
 	if err != nil {
 		return false // the member's core ends the communicator for it
 	}
-	g.inputs = append(g.inputs, forming.Input{From: it.in.Rank, Missing: m.(*wire.Missing)})
+	m := read.(*wire.Missing)
+	if isFromAbove := m.Life != 0; isFromAbove && len(m.Ranks) == 0 && !isTerms(m.Setting) {
+		return false
+	}
+	g.inputs = append(g.inputs, forming.Input{From: it.in.Rank, Missing: m})
 	return true
 }
 
@@ -78,6 +87,7 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 	s.mu.Unlock()
 	if g.out.Formed {
 		s.messaging.begin(g.core.Life())
+		s.agreesFirst()
 		close(s.formed)
 	}
 }

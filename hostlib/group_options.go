@@ -25,6 +25,7 @@ type groupOptions struct {
 
 	algorithms []Algorithm // of hosts, by which operations are to run
 	onTree     bool        // operations run over the communicator's tree wherever they can
+	noSwitches bool        // which is that of hosts
 
 	stripes, roots int // wanted; 0: the option was not given; stripes may be PerRail
 }
@@ -68,6 +69,9 @@ func ChooseBy(c pathsel.Criterion) GroupOption {
 func ChooseByWeights(w pathsel.Weights) GroupOption {
 	return func(t *groupOptions) { t.purpose.Criterion, t.purpose.Weights = pathsel.ByFunction, w }
 }
+
+// keepsTree reports whether what can run over the communicator's tree always does.
+func (t groupOptions) keepsTree() bool { return t.onTree || t.blockFloat || t.wantsMultitree() }
 
 // wantsMultitree reports whether the communicator is to have several trees.
 func (t groupOptions) wantsMultitree() bool { return t.mostStripes() > 1 || t.roots > 1 }
@@ -115,7 +119,10 @@ func (t groupOptions) validate() error {
 		}
 	}
 	if len(t.algorithms) > 0 && (t.wantsMultitree() || t.onTree) {
-		return fmt.Errorf("%w: OnHosts cannot be combined with OnTree, Stripes and Roots", ErrArgument)
+		return fmt.Errorf("%w: OnHosts cannot be combined with OnTree, OnTreeOfHosts, Stripes and Roots", ErrArgument)
+	}
+	if t.noSwitches && t.wantsMultitree() {
+		return fmt.Errorf("%w: OnTreeOfHosts cannot be combined with Stripes and Roots", ErrArgument)
 	}
 	if t.mostStripes() > 1 && t.roots > 1 {
 		return fmt.Errorf("%w: Stripes and Roots cannot be combined", ErrArgument)

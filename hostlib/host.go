@@ -22,6 +22,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/lldp"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/membership"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // Member is one member of a group: a host of the fabric, and where it is to be
@@ -84,6 +85,7 @@ type Host struct {
 	links     links
 	malformed atomic.Uint64 // words of other hosts
 	counts    counts
+	costs     atomic.Pointer[pathsel.Costs] // by which groups whose lowest rank is here choose
 	closing   sync.Once
 	done      chan struct{} // closed when the host can be used no more
 	ending    sync.Once
@@ -106,6 +108,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
 		parked: parked{of: map[string]int{}}, links: newLinks(), rails: railSet{new: map[string]bool{}, removed: map[string]bool{}}, done: make(chan struct{}),
 	}
+	h.costs.Store(h.cfg.Costs)
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	if err := h.open(ctx); err != nil {
@@ -143,7 +146,9 @@ func (h *Host) open(ctx context.Context) error {
 	if err = h.data.init(&h.cfg, h.peers.Addr(), h.rails.made); err == nil && h.cfg.Manager != "" {
 		var m managerClient
 		if m, err = dialManager(h.cfg.Manager, encryption(source)); err == nil {
-			h.manager, err = newControl(h.ctx, m, h.cfg.speed)
+			if h.manager, err = newControl(h.ctx, m, h.cfg.speed); err == nil {
+				h.manager.learn = h.learn
+			}
 		}
 	}
 	if err != nil {

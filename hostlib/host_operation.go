@@ -52,8 +52,9 @@ type transfer struct {
 }
 
 // startOnHosts returns the request of a call that hosts carry out. It is to be begun, or awaited.
-func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm) *Request {
+func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm, isChosen bool) *Request {
 	r := newRequest(c)
+	r.isChosen = isChosen
 	r.collective, r.function, r.outside = k.Collective, k.function, true
 	if err := k.Validate(); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
@@ -239,9 +240,12 @@ func (o *hostOperation) done(err error) {
 				f()
 			}
 		}
-		reason := "by an algorithm of hosts: " + o.algorithm.String()
-		if o.why != "" {
+		reason := reasons[0][o.algorithm]
+		switch {
+		case o.why != "":
 			reason += "; not over the tree: " + o.why
+		case r.isChosen:
+			reason = reasons[1][o.algorithm]
 		}
 		r.outcome = Outcome{
 			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,

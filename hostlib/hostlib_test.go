@@ -60,7 +60,7 @@ func form(t testing.TB, hosts []*hostlib.Host, members []hostlib.Member, options
 func group(t testing.TB, n int, change ...func(*hostlib.Config)) []*hostlib.Communicator {
 	t.Helper()
 	hosts, members := join(t, n, change...)
-	return form(t, hosts, members)
+	return form(t, hosts, members, hostlib.OnTree())
 }
 
 // each runs f for 0 to n-1 at once and waits.

@@ -54,7 +54,7 @@ func TestBrokenConnections(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range hosts {
 		wg.Go(func() {
-			c, err := hosts[i].Communicator(t.Context(), "test", members)
+			c, err := hosts[i].Communicator(t.Context(), "test", members, OnTree())
 			if err != nil {
 				t.Error(err)
 				return

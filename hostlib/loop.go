@@ -33,6 +33,7 @@ type item struct {
 	final  bool        // the communicator is over after this step, come what may
 
 	roll *wire.Waiting // this member's own operation is late
+	wish bool          // the lowest rank may want other terms
 }
 
 // stepper is the core as the loop steps it, and the loop's own state. What it
@@ -42,6 +43,7 @@ type stepper struct {
 	inputs   []endpoint.Input
 	messages []transport.Message
 	roll     roll
+	terming  settingLoop
 
 	final     bool // an item was
 	rests     bool // the step's memory is to be given back
@@ -146,7 +148,7 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 		if it.stream != nil && !s.connects(it) {
 			continue
 		}
-		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) {
+		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) || s.terming.takes(it) {
 			continue
 		}
 		s.inputs = append(s.inputs, it.in)
@@ -156,6 +158,7 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 	s.rolls(out)
 	s.core.Step(now, s.inputs, out)
 	s.gathers(now, out)
+	s.agrees(out)
 	for i := range items {
 		if b := items[i].burst; b != nil {
 			b.Release()
@@ -184,6 +187,7 @@ func (s *stepper) connects(it *item) bool {
 	s.connected = s.connected || is
 	if is && it.stream.class == peer.Control {
 		s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: it.in.Rank})
+		s.terming.connected(it)
 	}
 	return isCurrent
 }
@@ -212,6 +216,9 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	}
 	if out.Loss != nil {
 		s.lost(out.Loss)
+	}
+	if s.rank == 0 && (out.Notice != nil || len(out.Entered) > 0) {
+		lost = append(lost, item{wish: true})
 	}
 	if out.Demand != 0 {
 		s.report(manager.Report{Demand: out.Demand})

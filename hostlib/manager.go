@@ -18,6 +18,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -43,6 +44,7 @@ type control struct {
 	ctx   context.Context // of the host
 	tasks sync.WaitGroup  // the stream's, and the measurement's
 	speed func() topology.Speed
+	learn func(*pathsel.Costs) // what ways of collectives cost
 
 	mu      sync.Mutex
 	serial  uint64                  // last number given to a member
@@ -65,7 +67,7 @@ func newControl(ctx context.Context, m managerClient, speed func() topology.Spee
 	if err != nil {
 		return nil, err
 	}
-	c := &control{managerClient: m, ctx: ctx, members: map[uint64]*participant{}, speed: speed}
+	c := &control{managerClient: m, ctx: ctx, members: map[uint64]*participant{}, speed: speed, learn: func(*pathsel.Costs) {}}
 	c.loop, err = runner.Start(runner.Config[client.Input, client.Output]{
 		Core: k, Clock: runner.NewClock(), Apply: c.apply,
 		Queue: math.MaxInt, // the loops of communicators post here, and this one posts to them: it must not make them wait
@@ -186,6 +188,10 @@ func (c *control) stream() error {
 			sender.Wait()
 			return err
 		}
+		if e.Costs != nil {
+			c.learn(e.Costs)
+			continue
+		}
 		c.post(client.Input{Kind: client.Said, Event: e})
 	}
 }
@@ -208,6 +214,7 @@ func (c *Communicator) heard(t *client.Notify) {
 		c.news(endpoint.Notice, endpoint.News{Notice: wire.Notice{Group: t.Group}})
 	default:
 		c.settle(fmt.Sprintf("no tree of switches: %v", t.Err))
+		c.wish()
 		if t.All {
 			c.news(endpoint.Notice, endpoint.News{Notice: wire.Notice{Reason: t.Err.Error()}})
 		}

@@ -47,7 +47,7 @@ func idleMemory(t *testing.T, hosts []*Host, members []Member) {
 	before := inUse()
 	comms := make([]*Communicator, groups*len(hosts))
 	each(len(comms), func(i int) {
-		c, err := hosts[i%len(hosts)].Communicator(within(t), fmt.Sprint("job", i/len(hosts)), members)
+		c, err := hosts[i%len(hosts)].Communicator(within(t), fmt.Sprint("job", i/len(hosts)), members, OnTree())
 		if err != nil {
 			t.Error(err)
 		}

@@ -30,6 +30,7 @@ type messaging struct {
 	managed  bool           // the lowest rank has a manager
 	peers    []*rail.Peer   // by rank; nil: not asked for yet
 	past     *calls
+	agreed   agreed
 	running  sync.WaitGroup      // operations
 	inFlight map[uint32]*Request // the same, by position
 	order    []uint32            // positions in order; the first is in flight

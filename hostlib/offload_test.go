@@ -25,7 +25,7 @@ import (
 func TestOffload(t *testing.T) {
 	f := newFabric(t, 2, nil)
 	hosts, members := f.join()
-	comms := form(t, "job", hosts, members)
+	comms := form(t, "job", hosts, members, OnTree())
 	offloaded(t, comms, 0)
 	before := comms[0].Stats()
 	outcomes := sum(t, comms, 20_000)

@@ -11,7 +11,9 @@ import (
 
 // OnTree has operations run over the communicator's tree, in switches or over hosts, wherever it
 // can carry them: docs/collectives.md says which. Without it, allreduce, reduce, broadcast and
-// barrier do, and of the others those in which switches spare the members messages or bytes.
+// barrier do where that is the fastest way by the cost model, and of the others those in which
+// switches spare the members messages or bytes. Stripes, Roots and BlockFloat keep the first four on
+// trees, too.
 func OnTree() GroupOption { return func(t *groupOptions) { t.onTree = true } }
 
 // managedBit of a communicator's life, which all members have from the lowest rank, says that this

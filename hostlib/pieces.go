@@ -13,15 +13,15 @@ type pieced struct {
 	hostCall
 	c   *Communicator
 	err error
-}
 
-// segmentBytes is what a chain of members sends at once.
-const segmentBytes = 64 << 10
+	algorithm schedule.Algorithm // Auto: it is not chosen yet
+	isChosen  bool
+}
 
 // newCall begins a call.
 func newCall[T Data](c *Communicator, of schedule.Collective, root int) *pieced {
 	p := &pieced{c: c}
-	p.Call = schedule.Call{Collective: of, Rank: c.rank, Size: len(c.members), Root: root, Width: widthOf[T](), Segment: segmentBytes}
+	p.Call = schedule.Call{Collective: of, Rank: c.rank, Size: len(c.members), Root: root, Width: widthOf[T](), Segment: schedule.SegmentBytes}
 	p.element = dataCode[T]()
 	if root < 0 || root >= len(c.members) {
 		p.refuse("root %d in a group of %d", root, len(c.members))
@@ -129,12 +129,15 @@ func (p *pieced) begin() *Request {
 		r.fail(err)
 		return r
 	}
-	t, why := p.overTree()
-	if t != nil {
-		return p.startOverTree(t)
+	if p.algorithm == schedule.Auto {
+		t, why := p.overTree()
+		if t != nil {
+			return p.startOverTree(t)
+		}
+		p.why = why
+		p.algorithm, p.isChosen = p.c.algorithm(&p.Call, false)
 	}
-	p.why = why
-	return p.c.startOnHosts(&p.hostCall, p.c.options.algorithm(&p.Call, false))
+	return p.c.startOnHosts(&p.hostCall, p.algorithm, p.isChosen)
 }
 
 // typeOf returns the type of elements of what is reduced.

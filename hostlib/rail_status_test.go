@@ -76,7 +76,7 @@ func joined(h *Host, peer string) []string {
 // a communicator shows which rails its links use.
 func TestRailStatus(t *testing.T) {
 	hosts, members := twoHosts(t, railsAt("a", "127.0.0.1", "127.0.0.2"), railsAt("b", "127.0.0.3", "127.0.0.4"))
-	comms := form(t, "c", hosts, members)
+	comms := form(t, "c", hosts, members, OnTree())
 	both := []string{"a0-b0 up", "a1-b1 up"}
 	until(within(t), t, "both rails are used", func() bool {
 		addUp(t, comms, 100_000)
@@ -149,7 +149,7 @@ func TestRailsDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hosts, members := twoHosts(t, test.a, test.b)
-			comms := form(t, "c", hosts, members)
+			comms := form(t, "c", hosts, members, OnTree())
 			until(within(t), t, "all pairs are used", func() bool {
 				addUp(t, comms, 10_000)
 				for _, h := range hosts {

@@ -26,6 +26,7 @@ type status struct {
 	trees   [][]manager.TreeReducer          // what reduces in the present epoch, for all outcomes; nil: it is over hosts
 	offered map[uint32][]manager.TreeReducer // what reduces in epochs that were not entered yet
 	isFinal bool                             // settled is closed
+	isLate  bool                             // no tree has come in time
 }
 
 // chapter is an epoch that was entered.

@@ -47,22 +47,15 @@ func Fit(base Model, hops []int, rows []Measured) (Fitted, error) {
 	standing := [unknowns]float64{
 		base.HostMessage.Seconds(), base.SwitchHop.Seconds(), 1 / base.SwitchReduce, 1 / base.HostReduce,
 	}
-	var normal [unknowns][unknowns + 1]float64
+	normal, x := newNormal(unknowns), standing[:]
 	for i, r := range rows {
 		if r.Took <= 0 || r.Members < 2 || r.Bytes < 0 || r.Bandwidth <= 0 || hops[i] < 0 {
 			return Fitted{}, fmt.Errorf("fit model: %w: row %d has no time, members, bytes or bandwidth", ErrModel, i)
 		}
 		row, known := r.equation(base, hops[i])
-		want := r.Took.Seconds() - known
-		weight := 1 / (r.Took.Seconds() * r.Took.Seconds())
-		for a := range row {
-			for b := range row {
-				normal[a][b] += weight * row[a] * row[b]
-			}
-			normal[a][unknowns] += weight * row[a] * want
-		}
+		normal.add(row[:], r.Took.Seconds()-known, 1/(r.Took.Seconds()*r.Took.Seconds()))
 	}
-	x := solveWithin(normal, standing)
+	normal.solveWithin(x)
 	f := Fitted{Model: base, Rows: len(rows)}
 	f.HostMessage, f.SwitchHop = seconds(x[hostMessage]), seconds(x[switchHop])
 	f.SwitchReduce, f.HostReduce = 1/math.Max(x[switchReduce], 1e-18), 1/math.Max(x[hostReduce], 1e-18)
@@ -107,19 +100,40 @@ func (r Measured) equation(base Model, hops int) (row [unknowns]float64, known f
 	return row, 2*ways*rounds*wire + bytes*fan*per
 }
 
-// solveWithin finds the least squares by the normal equations, nothing below zero:
+// normal are normal equations: a row for each unknown, whose last number is the right side.
+type normal [][]float64
+
+func newNormal(unknowns int) normal {
+	n := make(normal, unknowns)
+	for i := range n {
+		n[i] = make([]float64, unknowns+1)
+	}
+	return n
+}
+
+// add adds an equation.
+func (n normal) add(row []float64, want, weight float64) {
+	for a := range row {
+		for b := range row {
+			n[a][b] += weight * row[a] * row[b]
+		}
+		n[a][len(n)] += weight * row[a] * want
+	}
+}
+
+// solveWithin finds the least squares, nothing below zero:
 // one unknown after the other takes what is best beside the others, until none moves
 // (Franc, Hlaváč and Navara: Sequential coordinate-wise algorithm for the non-negative
 // least squares problem, CAIP 2005). What no row has any of stays as it stands.
-func solveWithin(normal [unknowns][unknowns + 1]float64, x [unknowns]float64) [unknowns]float64 {
+func (n normal) solveWithin(x []float64) {
 	const rounds, still = 1 << 20, 1e-12 // still: of a relative error
 	for moved, round := 1.0, 0; moved > still && round < rounds; round++ {
 		moved = 0
-		for a, row := range normal {
+		for a, row := range n {
 			if row[a] == 0 {
 				continue
 			}
-			rest := row[unknowns]
+			rest := row[len(n)]
 			for b := range x {
 				if b != a {
 					rest -= row[b] * x[b]
@@ -130,5 +144,4 @@ func solveWithin(normal [unknowns][unknowns + 1]float64, x [unknowns]float64) [u
 			x[a] = best
 		}
 	}
-	return x
 }

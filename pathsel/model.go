@@ -37,6 +37,9 @@ type Model struct {
 	Bandwidth int64
 	// Hop is the latency of such a link.
 	Hop time.Duration
+	// Costs are what members choose the way of a collective by, host algorithms included; nil:
+	// DefaultCosts. Not to be changed.
+	Costs *Costs
 }
 
 // DefaultModel suits agents and hosts in software on links of 100 Gbit/s. It is
@@ -71,7 +74,10 @@ func (m Model) Validate() error {
 			return fmt.Errorf("%w: %s of %v is not above 0 and up to 1e18", ErrModel, s.name, s.is)
 		}
 	}
-	return nil
+	if m.Costs == nil {
+		return nil
+	}
+	return m.Costs.Validate()
 }
 
 // even returns the bytes that take as long on a link as on their way through

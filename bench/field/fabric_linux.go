@@ -50,6 +50,7 @@ type Config struct {
 	Processes int       // of each host that are members; 0: one
 	Env       []string  // of all processes; nil: this one's
 	TLS       bool      // hosts have certificates
+	Model     string    // file of the manager's cost model; empty: the default
 	Loss      float64   // share of the packets of trees that is lost wherever one is sent
 	Verbose   bool      // the processes report what they do
 	Log       io.Writer // what processes say on standard error, line by line; nil: nobody hears it
@@ -193,6 +194,9 @@ func (f *Fabric) StartManager() (err error) {
 	args := []string{"node", "manager", "--topology", f.fabricFile(), "--store", f.storeFile(), "--listen", f.managerAddr(), "--verify", f.cfg.Verify.String()}
 	for i := range g.Switches() {
 		args = append(args, "--agent", g.Name(g.Switch(i))+"="+at(f.lab.AloofAddr(g.Switch(i)), agentPort))
+	}
+	if f.cfg.Model != "" {
+		args = append(args, "--model", f.cfg.Model)
 	}
 	f.manager, err = launch("manager", f.command(roleManager, "manager", args...), f.lab.StartAtStation)
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/bench/turn"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 )
 
 // Compare builds a fabric for each rate of the rows, has all contestants take
@@ -109,6 +110,8 @@ type contestant struct {
 	name, variant string
 	crew          *crew // nil: it is left out
 	left          string
+	algorithm     schedule.Algorithm // of a way; Auto: none
+	isTree        bool               // it is a way by a tree
 
 	// Of the row that is under way:
 	iterations, warmup int // of a turn; 0: not known yet
@@ -119,7 +122,10 @@ type contestant struct {
 func (c *contestant) isOwn() bool { return strings.HasPrefix(c.name, timing.Implementation) }
 
 // plays reports whether it is measured in a row: of others than allreduce, the default of MPI.
-func (c *contestant) plays(row Row) bool {
+func (c *contestant) plays(row Row, ranks int) bool {
+	if c.algorithm != schedule.Auto || c.isTree {
+		return c.isWay(row, ranks)
+	}
 	return row.collective() == timing.Allreduce || c.isOwn() || c.name == openMPI+"-default" || c.name == mpich
 }
 
@@ -170,6 +176,10 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 	own, err := s.seat(limited, timing.Implementation, s.own(k.args))
 	if err != nil {
 		return err
+	}
+	if k.cfg.Ways {
+		k.all = ways(own)
+		return nil
 	}
 	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own}, &contestant{name: timing.Implementation + "-hosts", variant: timing.Hosts, crew: own})
 	for _, p := range chosen {
@@ -255,7 +265,7 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 	}
 	result.Strangers = after.Strangers(before)
 	for _, c := range k.all {
-		if !c.plays(row) {
+		if !c.plays(row, g.Hosts()) {
 			continue
 		}
 		result.Contestants = append(result.Contestants, c.tally.result(c.name, c.left))
@@ -267,7 +277,7 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 // row it finds out how many operations make one. Only what Tributary cannot do
 // is an error.
 func (k *contest) turn(c *contestant, row Row, round int) error {
-	if c.crew == nil || !c.plays(row) {
+	if c.crew == nil || !c.plays(row, k.fabric.Lab().Topology().Hosts()) {
 		return nil
 	}
 	err := k.play(c, row, round)

@@ -13,6 +13,8 @@ type Config struct {
 	Rounds int           // turns of each contestant in each row
 	Turn   time.Duration // what a turn takes, about; at least one operation is timed
 	Limit  time.Duration // after which a peer that has not answered is left out
+	// Ways: the contestants are Tributary's ways of doing each row, and what it chooses.
+	Ways bool
 	// SkipMissing leaves out peers that are not installed.
 	SkipMissing bool
 }

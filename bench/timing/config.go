@@ -164,6 +164,9 @@ func (c Config) GroupOptions() (all []hostlib.GroupOption) {
 	if c.Type == reduce.Block32 {
 		all = append(all, hostlib.BlockFloat())
 	}
+	if c.Transport != Auto {
+		all = append(all, hostlib.OnTree())
+	}
 	if c.Stripes > 1 || c.Stripes == hostlib.PerRail {
 		all = append(all, hostlib.Stripes(c.Stripes))
 	}

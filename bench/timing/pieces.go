@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -25,6 +26,23 @@ var ofPieces = []Collective{Gather, Scatter, Allgather, Alltoall, ReduceScatter,
 // Collectives returns all, but Form.
 func Collectives() []Collective {
 	return append(slices.DeleteFunc(slices.Clone(collectives), func(c Collective) bool { return c == Form }), ofPieces...)
+}
+
+// Call returns an operation on vectors of a size as rank 0 calls it.
+func (c Collective) Call(ranks, size int) schedule.Call {
+	k := schedule.Call{Size: ranks, Width: 4, Count: size / 4, Segment: schedule.SegmentBytes}
+	for of := range schedule.Collectives {
+		if of.String() == string(c) {
+			k.Collective = of
+		}
+	}
+	switch c {
+	case Allgather, ReduceScatter:
+		k.Count /= ranks
+	case Barrier:
+		k.Count = 0
+	}
+	return k
 }
 
 // pieces is a task on them. Element i of what rank r gives is (i + r + number) modulo 5, as in the

@@ -12,15 +12,37 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib"
 )
 
-// Hosts is the variant of turns by algorithms of hosts.
-const Hosts = "hosts"
+// Variants of turns beside "default" and the names of hostlib.Algorithms, by which they run alone.
+const (
+	Hosts       = "hosts"  // by algorithms of hosts
+	Chosen      = "chosen" // as the host library chooses
+	TreeOfHosts = "tree-of-hosts"
+)
+
+// options returns the options of a variant's communicator.
+func options(variant string) ([]hostlib.GroupOption, error) {
+	switch variant {
+	case Hosts:
+		return []hostlib.GroupOption{hostlib.OnHosts()}, nil
+	case Chosen:
+		return nil, nil
+	case TreeOfHosts:
+		return []hostlib.GroupOption{hostlib.OnTreeOfHosts()}, nil
+	}
+	a, err := hostlib.ParseAlgorithm(variant)
+	return []hostlib.GroupOption{hostlib.OnHosts(a)}, err
+}
+
+// Former forms a communicator of the same members for a variant.
+type Former func(variant string, options ...hostlib.GroupOption) (*hostlib.Communicator, error)
 
 // Player returns what takes a member's turns beside other implementations: it
 // does what their programs do, no more and no less.
 //
-// The variant of a turn is "default", "hosts", for the communicator onHosts, or one of these, a
-// colon and a collective.
-func Player(ctx context.Context, comm, onHosts *hostlib.Communicator, c Config) func(turn.Request) (turn.Reply, error) {
+// The variant of a turn is "default", for comm, or another, whose communicator is formed when it is
+// first needed; or one of these, a colon and a collective.
+func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Config) func(turn.Request) (turn.Reply, error) {
+	formed := map[string]*hostlib.Communicator{"default": comm}
 	return func(r turn.Request) (turn.Reply, error) {
 		c := c
 		c.Bytes, c.Iterations, c.Pace = []int{r.Bytes}, []int{max(1, r.Iterations)}, Steady
@@ -28,16 +50,22 @@ func Player(ctx context.Context, comm, onHosts *hostlib.Communicator, c Config) 
 		if isOther {
 			c.Collective = Collective(of)
 		}
-		if slices.Contains(ofPieces, c.Collective) || variant == Hosts {
+		if slices.Contains(ofPieces, c.Collective) || variant != "default" {
 			c.Transport = Auto
 		}
 		if err := c.Validate(); err != nil {
 			return turn.Reply{}, err
 		}
-		m := &member{comm: comm, cfg: c}
-		if variant == Hosts {
-			m.comm = onHosts
+		if formed[variant] == nil {
+			all, err := options(variant)
+			if err != nil {
+				return turn.Reply{}, err
+			}
+			if formed[variant], err = form(variant, all...); err != nil {
+				return turn.Reply{}, err
+			}
 		}
+		m := &member{comm: formed[variant], cfg: c}
 		return m.play(ctx, r)
 	}
 }

@@ -37,7 +37,7 @@ func TestPlayer(t *testing.T) {
 	}
 	for _, request := range []turn.Request{{Variant: "default", Bytes: 8, Warmup: 2, Iterations: 5}, {Variant: "default", Bytes: 100_000, Iterations: 1}} {
 		err := embedded.Each(comms, func(rank int, comm *hostlib.Communicator) error {
-			reply, err := timing.Player(ctx, comm, comm, timing.DefaultConfig())(request)
+			reply, err := timing.Player(ctx, comm, former(comm), timing.DefaultConfig())(request)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func TestPlayer(t *testing.T) {
 		for _, variant := range []string{"default", timing.Hosts} {
 			request := turn.Request{Variant: variant + ":" + string(of), Bytes: 96, Warmup: 1, Iterations: 2}
 			err := embedded.Each(comms, func(rank int, comm *hostlib.Communicator) error {
-				reply, err := timing.Player(ctx, comm, comm, timing.DefaultConfig())(request)
+				reply, err := timing.Player(ctx, comm, former(comm), timing.DefaultConfig())(request)
 				if err == nil && (!reply.Right || len(reply.Times) != 2) {
 					t.Errorf("rank %d, %s: %+v", rank, request.Variant, reply)
 				}
@@ -68,13 +68,18 @@ func TestPlayer(t *testing.T) {
 	must := timing.DefaultConfig()
 	must.Transport = timing.Offload
 	err = embedded.Each(comms, func(_ int, comm *hostlib.Communicator) error {
-		_, err := timing.Player(ctx, comm, comm, must)(turn.Request{Variant: "default", Bytes: 8, Warmup: 1, Iterations: 1})
+		_, err := timing.Player(ctx, comm, former(comm), must)(turn.Request{Variant: "default", Bytes: 8, Warmup: 1, Iterations: 1})
 		return err
 	})
 	if !errors.Is(err, timing.ErrTransport) {
 		t.Errorf("%v", err)
 	}
-	if _, err := timing.Player(ctx, comms[0], comms[0], must)(turn.Request{Variant: "default", Bytes: 7}); !errors.Is(err, timing.ErrConfig) {
+	if _, err := timing.Player(ctx, comms[0], former(comms[0]), must)(turn.Request{Variant: "default", Bytes: 7}); !errors.Is(err, timing.ErrConfig) {
 		t.Errorf("half an element: %v", err)
 	}
+}
+
+// former returns one that has no other communicator.
+func former(comm *hostlib.Communicator) timing.Former {
+	return func(string, ...hostlib.GroupOption) (*hostlib.Communicator, error) { return comm, nil }
 }

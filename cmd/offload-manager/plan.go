@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/cmd/offload-manager/whatif"
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -90,7 +91,7 @@ func (f *planFlags) run(cmd *cobra.Command, o *output) (err error) {
 			return err
 		}
 		fmt.Fprintf(out, "# fitted to %d rows: off by %.1f %% on average, %.1f %% at worst\n", fit.Rows, 100*fit.Mean, 100*fit.Worst)
-		return whatif.WriteModel(out, fit.Model)
+		return settings.WriteModel(out, fit.Model)
 	}
 	report, err := f.answer()
 	if err != nil {

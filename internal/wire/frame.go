@@ -27,6 +27,7 @@ const (
 	FrameMissing FrameKind = 12 // both ways: who is not there yet, while the group is formed
 	FrameWaiting FrameKind = 13 // flooded: a member's operation is late
 	FrameLate    FrameKind = 14 // flooded: a member has not called an operation that others wait in
+	FrameSetting FrameKind = 15 // both ways: from which operation on members choose otherwise
 )
 
 // Limits of frames, so that a receiver's memory is bounded.
@@ -35,7 +36,8 @@ const (
 	MaxOffers = 8       // offers named in a report
 	MaxSpan   = 1 << 13 // numbers that a set in a frame spans
 
-	MaxMissing = 8 // ranks named as missing
+	MaxMissing = 8    // ranks named as missing
+	MaxSetting = 4096 // bytes of what members choose by
 )
 
 // ErrFrame is wrapped by all errors in reading a frame.
@@ -130,6 +132,24 @@ type Missing struct {
 	Ranks []uint32
 	More  bool   // there are others
 	Life  uint64 // down: by which the lowest rank distinguishes this communicator from others of the same members and name
+
+	Setting []byte // down, and without ranks: what members choose by, to begin with
+}
+
+// The steps of a Setting.
+const (
+	SettingAsk     = 1 // down: promise
+	SettingPromise = 2 // up: no member beneath, or the sender, begins an operation at Position, or later, before it has got the decision
+	SettingDecide  = 3 // down: operations at Position, and later, are chosen by Value
+)
+
+// Setting is a message of a round in which members agree by what they choose, and from which
+// operation on.
+type Setting struct {
+	Round    uint32
+	Step     uint8
+	Position uint32 // of an operation among all that a member calls
+	Value    []byte // of a decision
 }
 
 // Waiting reports that a member waits in an operation: at a position among all that it has
@@ -196,6 +216,9 @@ func (m *Waiting) Append(b []byte) []byte { return appendFrame(b, FrameWaiting, 
 // Append appends m as a frame.
 func (m *Late) Append(b []byte) []byte { return appendFrame(b, FrameLate, m) }
 
+// Append appends m as a frame.
+func (m *Setting) Append(b []byte) []byte { return appendFrame(b, FrameSetting, m) }
+
 func appendFrame(b []byte, kind FrameKind, m any) []byte {
 	c := cursor.Cursor{B: append(b, byte(kind)), Writes: true}
 	fields(&c, m)
@@ -203,7 +226,7 @@ func appendFrame(b []byte, kind FrameKind, m any) []byte {
 }
 
 // ReadFrame reads the frame b: a *Alarm, *Collect, *Report, *Decide, *Fill,
-// *Holding, *Settled, *Fail, *Notice, *Missing, *Waiting or *Late, a FrameKind for a goodbye, or the
+// *Holding, *Settled, *Fail, *Notice, *Missing, *Waiting, *Late or *Setting, a FrameKind for a goodbye, or the
 // packet's bytes ([]byte, a part of b). Fill.Data is a part of b, too.
 func ReadFrame(b []byte) (any, error) {
 	if len(b) == 0 {
@@ -240,6 +263,8 @@ func ReadFrame(b []byte) (any, error) {
 		m = new(Waiting)
 	case FrameLate:
 		m = new(Late)
+	case FrameSetting:
+		m = new(Setting)
 	default:
 		return nil, fmt.Errorf("%w: kind %d is unknown", ErrFrame, kind)
 	}
@@ -316,7 +341,28 @@ func fields(c *cursor.Cursor, m any) {
 		list(c, &m.Ranks, MaxMissing)
 		cursor.Uint64(c, &m.Life)
 		c.Bad = c.Bad || m.More && len(m.Ranks) == 0
+		value(c, &m.Setting)
+		c.Bad = c.Bad || len(m.Ranks) > 0 && len(m.Setting) > 0
+	case *Setting:
+		cursor.Uint32(c, &m.Round)
+		cursor.Uint8(c, &m.Step)
+		cursor.Uint32(c, &m.Position)
+		value(c, &m.Value)
+		c.Bad = c.Bad || m.Step < SettingAsk || m.Step > SettingDecide || m.Step != SettingDecide && len(m.Value) > 0
 	}
+}
+
+// value is bytes behind their number.
+func value(c *cursor.Cursor, v *[]byte) {
+	n := len(*v)
+	cursor.Uint16(c, &n)
+	if c.Bad = c.Bad || n > MaxSetting; c.Bad {
+		return
+	}
+	if !c.Writes {
+		*v = make([]byte, n)
+	}
+	c.Bytes(*v)
 }
 
 func disagreement(c *cursor.Cursor, e *ErrorBody) {

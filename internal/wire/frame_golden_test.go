@@ -99,13 +99,15 @@ func goldenFrames() []goldenFrame {
 		{"settled", "all beneath have every result before 42", (&Settled{Number: 42}).Append(nil),
 			pieces([]piece{{4, "number"}})},
 		{"missing", "ranks 3 and 12 have not come, and others", (&Missing{Ranks: []uint32{3, 12}, More: true, Life: 7}).Append(nil),
-			pieces([]piece{{1, "more"}, {1, "ranks"}, rank, rank, {8, "life"}})},
+			pieces([]piece{{1, "more"}, {1, "ranks"}, rank, rank, {8, "life"}, {2, "setting"}})},
 		{"waiting", "rank 5 waits in operation 9, an allgather", (&Waiting{Position: 9, Round: 1, Rank: 5, Tag: 0x0009_4800_0000_0010}).Append(nil),
 			pieces([]piece{{4, "position"}, {1, "round"}, rank, {8, "tag"}})},
 		{"late", "rank 3 has not called operation 9", (&Late{Position: 9, Round: 1, Rank: 3}).Append(nil),
 			pieces([]piece{{4, "position"}, {1, "round"}, rank})},
-		{"all-there", "all have come", (&Missing{Life: 7}).Append(nil),
-			pieces([]piece{{1, "more"}, {1, "ranks"}, {8, "life"}})},
+		{"all-there", "all have come", (&Missing{Life: 7, Setting: []byte{1, 2}}).Append(nil),
+			pieces([]piece{{1, "more"}, {1, "ranks"}, {8, "life"}, {2, "setting"}, {2, ""}})},
+		{"setting", "operations from 80 on are chosen by a setting of 2 bytes", (&Setting{Round: 1, Step: SettingDecide, Position: 80, Value: []byte{1, 2}}).Append(nil),
+			pieces([]piece{{4, "round"}, {1, "step"}, {4, "position"}, {2, "value"}, {2, ""}})},
 	}
 }
 
@@ -149,7 +151,7 @@ func TestGoldenFramesOfAllKinds(t *testing.T) {
 	for _, g := range goldenFrames() {
 		seen[FrameKind(g.frame[0])] = true
 	}
-	for k := FramePacket; k <= FrameLate; k++ {
+	for k := FramePacket; k <= FrameSetting; k++ {
 		if !seen[k] {
 			t.Errorf("there is no golden frame of kind %d", k)
 		}

@@ -46,9 +46,13 @@ func frames() []frame {
 		&Fail{Kind: FailCalls, Rank: 5, Calls: [2]Called{{5, 1 << 60, 80}, {6, 3, 1 << 40}}},
 		&Notice{Group: 9},
 		&Notice{Reason: "no manager"},
-		&Missing{Ranks: []uint32{3, 65536}},
-		&Missing{Ranks: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, More: true},
-		&Missing{Ranks: []uint32{}},
+		&Missing{Ranks: []uint32{3, 65536}, Setting: []byte{}},
+		&Missing{Ranks: []uint32{1, 2, 3, 4, 5, 6, 7, 8}, More: true, Setting: []byte{}},
+		&Missing{Ranks: []uint32{}, Setting: []byte{}},
+		&Missing{Ranks: []uint32{}, Life: 1 << 63, Setting: []byte("by these costs")},
+		&Setting{Round: 1 << 31, Step: SettingAsk, Value: []byte{}},
+		&Setting{Round: 2, Step: SettingPromise, Position: 1 << 31, Value: []byte{}},
+		&Setting{Round: 3, Step: SettingDecide, Position: 7, Value: bytes.Repeat([]byte{1}, MaxSetting)},
 	}
 }
 
@@ -112,6 +116,9 @@ func TestFrameMalformed(t *testing.T) {
 		"too many missing": append([]byte{byte(FrameMissing), 0, MaxMissing + 1}, make([]byte, 4*(MaxMissing+1))...),
 		"more than nobody": {byte(FrameMissing), 1, 0},
 		"more of neither":  {byte(FrameMissing), 2, 1, 0, 0, 0, 1},
+		"setting's step":   {byte(FrameSetting), 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0},
+		"asked with value": {byte(FrameSetting), 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 9},
+		"too long setting": append([]byte{byte(FrameSetting), 0, 0, 0, 1, 3, 0, 0, 0, 0, MaxSetting >> 8, MaxSetting&0xff + 1}, make([]byte, MaxSetting+1)...),
 		"too long reason":  append([]byte{byte(FrameNotice), 0, 0, 0, 0, MaxReason >> 8, MaxReason&0xff + 1}, make([]byte, MaxReason+1)...),
 		"too wide a set":   append([]byte{byte(FrameReport), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, byte(large >> 8), byte(large)}, make([]byte, 8*large+6)...),
 	} {

@@ -1289,6 +1289,7 @@ type HostSessionResponse struct {
 	//	*HostSessionResponse_Offer
 	//	*HostSessionResponse_Withdrawal
 	//	*HostSessionResponse_Notice
+	//	*HostSessionResponse_Costs
 	Event         isHostSessionResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1381,6 +1382,15 @@ func (x *HostSessionResponse) GetNotice() *Notice {
 	return nil
 }
 
+func (x *HostSessionResponse) GetCosts() *Costs {
+	if x != nil {
+		if x, ok := x.Event.(*HostSessionResponse_Costs); ok {
+			return x.Costs
+		}
+	}
+	return nil
+}
+
 type isHostSessionResponse_Event interface {
 	isHostSessionResponse_Event()
 }
@@ -1401,6 +1411,10 @@ type HostSessionResponse_Notice struct {
 	Notice *Notice `protobuf:"bytes,6,opt,name=notice,proto3,oneof"`
 }
 
+type HostSessionResponse_Costs struct {
+	Costs *Costs `protobuf:"bytes,7,opt,name=costs,proto3,oneof"` // of no group: first in a session, if the manager has a cost model of collectives
+}
+
 func (*HostSessionResponse_Reply) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Offer) isHostSessionResponse_Event() {}
@@ -1408,6 +1422,55 @@ func (*HostSessionResponse_Offer) isHostSessionResponse_Event() {}
 func (*HostSessionResponse_Withdrawal) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Notice) isHostSessionResponse_Event() {}
+
+func (*HostSessionResponse_Costs) isHostSessionResponse_Event() {}
+
+// Costs are what groups choose the way of collectives by whose lowest rank is this host's.
+type Costs struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Nanoseconds that one of a term costs (package pathsel), such as "allreduce.messages.step". A
+	// term that is absent costs nothing; unknown ones are ignored.
+	Nanoseconds   map[string]uint64 `protobuf:"bytes,1,rep,name=nanoseconds,proto3" json:"nanoseconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Costs) Reset() {
+	*x = Costs{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Costs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Costs) ProtoMessage() {}
+
+func (x *Costs) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Costs.ProtoReflect.Descriptor instead.
+func (*Costs) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Costs) GetNanoseconds() map[string]uint64 {
+	if x != nil {
+		return x.Nanoseconds
+	}
+	return nil
+}
 
 // Watch subscribes a member to the state of its group.
 type Watch struct {
@@ -1426,7 +1489,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1501,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[15]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1514,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{15}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Watch) GetGroup() uint32 {
@@ -1522,7 +1585,7 @@ type HostRail struct {
 
 func (x *HostRail) Reset() {
 	*x = HostRail{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1597,7 @@ func (x *HostRail) String() string {
 func (*HostRail) ProtoMessage() {}
 
 func (x *HostRail) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1610,7 @@ func (x *HostRail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRail.ProtoReflect.Descriptor instead.
 func (*HostRail) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HostRail) GetName() string {
@@ -1582,7 +1645,7 @@ type Unwatch struct {
 
 func (x *Unwatch) Reset() {
 	*x = Unwatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1657,7 @@ func (x *Unwatch) String() string {
 func (*Unwatch) ProtoMessage() {}
 
 func (x *Unwatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1670,7 @@ func (x *Unwatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
 func (*Unwatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Unwatch) GetGroup() uint32 {
@@ -1636,7 +1699,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1711,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1724,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -1704,7 +1767,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1779,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1792,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -1807,7 +1870,7 @@ type TreeReducer struct {
 
 func (x *TreeReducer) Reset() {
 	*x = TreeReducer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1819,7 +1882,7 @@ func (x *TreeReducer) String() string {
 func (*TreeReducer) ProtoMessage() {}
 
 func (x *TreeReducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1832,7 +1895,7 @@ func (x *TreeReducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
 func (*TreeReducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TreeReducer) GetReducer() *Reducer {
@@ -1867,7 +1930,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1879,7 +1942,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1892,7 +1955,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1922,7 +1985,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +1997,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2010,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -1981,7 +2044,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2056,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2069,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Report) GetGroup() uint32 {
@@ -2073,7 +2136,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2085,7 +2148,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2098,7 +2161,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 type ListGroupsResponse struct {
@@ -2110,7 +2173,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2122,7 +2185,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2135,7 +2198,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -2162,7 +2225,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2237,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2250,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -2266,7 +2329,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2278,7 +2341,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2291,7 +2354,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -2353,7 +2416,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2365,7 +2428,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2378,7 +2441,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -2469,7 +2532,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2481,7 +2544,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2494,7 +2557,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -2565,7 +2628,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2640,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2653,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -2636,7 +2699,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2711,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2724,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -2774,7 +2837,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2849,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2862,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2842,7 +2905,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2854,7 +2917,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2867,7 +2930,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2916,7 +2979,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +2991,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3004,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -3012,7 +3075,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3024,7 +3087,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3037,7 +3100,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -3078,7 +3141,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +3153,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +3166,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -3128,7 +3191,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3203,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3216,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 type GetTopologyResponse struct {
@@ -3168,7 +3231,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3180,7 +3243,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3193,7 +3256,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -3237,7 +3300,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3249,7 +3312,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3262,7 +3325,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Alarm) GetKind() string {
@@ -3304,7 +3367,7 @@ type AlarmPlace struct {
 
 func (x *AlarmPlace) Reset() {
 	*x = AlarmPlace{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3316,7 +3379,7 @@ func (x *AlarmPlace) String() string {
 func (*AlarmPlace) ProtoMessage() {}
 
 func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3329,7 +3392,7 @@ func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlarmPlace.ProtoReflect.Descriptor instead.
 func (*AlarmPlace) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AlarmPlace) GetNode() string {
@@ -3359,7 +3422,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3371,7 +3434,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3384,7 +3447,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Fabric) GetName() string {
@@ -3435,7 +3498,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3447,7 +3510,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3460,7 +3523,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Node) GetName() string {
@@ -3517,7 +3580,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3529,7 +3592,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3542,7 +3605,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -3639,7 +3702,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3714,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3727,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -3740,7 +3803,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3815,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3828,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -3792,7 +3855,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3804,7 +3867,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3817,7 +3880,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -3839,7 +3902,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3851,7 +3914,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3864,7 +3927,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3892,7 +3955,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3904,7 +3967,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3917,7 +3980,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -3951,7 +4014,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3963,7 +4026,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3976,7 +4039,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -4001,7 +4064,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4076,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4089,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{50}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{51}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -4097,7 +4160,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05watch\x18\x04 \x01(\v2\x1b.tributary.offload.v1.WatchH\x00R\x05watch\x129\n" +
 	"\aunwatch\x18\x05 \x01(\v2\x1d.tributary.offload.v1.UnwatchH\x00R\aunwatch\x126\n" +
 	"\x06report\x18\x06 \x01(\v2\x1c.tributary.offload.v1.ReportH\x00R\x06reportB\t\n" +
-	"\arequest\"\xae\x02\n" +
+	"\arequest\"\xe3\x02\n" +
 	"\x13HostSessionResponse\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x123\n" +
@@ -4106,8 +4169,14 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\n" +
 	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
-	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06noticeB\a\n" +
-	"\x05event\"\x86\x02\n" +
+	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06notice\x123\n" +
+	"\x05costs\x18\a \x01(\v2\x1b.tributary.offload.v1.CostsH\x00R\x05costsB\a\n" +
+	"\x05event\"\x97\x01\n" +
+	"\x05Costs\x12N\n" +
+	"\vnanoseconds\x18\x01 \x03(\v2,.tributary.offload.v1.Costs.NanosecondsEntryR\vnanoseconds\x1a>\n" +
+	"\x10NanosecondsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x86\x02\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
@@ -4394,7 +4463,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),                    // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),                    // 1: tributary.offload.v1.Collective
@@ -4417,58 +4486,60 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*ReleaseGroupResponse)(nil),       // 18: tributary.offload.v1.ReleaseGroupResponse
 	(*HostSessionRequest)(nil),         // 19: tributary.offload.v1.HostSessionRequest
 	(*HostSessionResponse)(nil),        // 20: tributary.offload.v1.HostSessionResponse
-	(*Watch)(nil),                      // 21: tributary.offload.v1.Watch
-	(*HostRail)(nil),                   // 22: tributary.offload.v1.HostRail
-	(*Unwatch)(nil),                    // 23: tributary.offload.v1.Unwatch
-	(*Reply)(nil),                      // 24: tributary.offload.v1.Reply
-	(*Offer)(nil),                      // 25: tributary.offload.v1.Offer
-	(*TreeReducer)(nil),                // 26: tributary.offload.v1.TreeReducer
-	(*Withdrawal)(nil),                 // 27: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                     // 28: tributary.offload.v1.Notice
-	(*Report)(nil),                     // 29: tributary.offload.v1.Report
-	(*ListGroupsRequest)(nil),          // 30: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),         // 31: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),               // 32: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),        // 33: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),       // 34: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),               // 35: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),                  // 36: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),                  // 37: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),                 // 38: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),                   // 39: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),                   // 40: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),                // 41: tributary.offload.v1.Alternative
-	(*Change)(nil),                     // 42: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),         // 43: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),        // 44: tributary.offload.v1.GetTopologyResponse
-	(*Alarm)(nil),                      // 45: tributary.offload.v1.Alarm
-	(*AlarmPlace)(nil),                 // 46: tributary.offload.v1.AlarmPlace
-	(*Fabric)(nil),                     // 47: tributary.offload.v1.Fabric
-	(*Node)(nil),                       // 48: tributary.offload.v1.Node
-	(*SwitchState)(nil),                // 49: tributary.offload.v1.SwitchState
-	(*Link)(nil),                       // 50: tributary.offload.v1.Link
-	(*LinkEnd)(nil),                    // 51: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),           // 52: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),          // 53: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),               // 54: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),         // 55: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),        // 56: tributary.offload.v1.DrainSwitchResponse
-	nil,                                // 57: tributary.offload.v1.TopologyFile.AgentsEntry
-	(*timestamppb.Timestamp)(nil),      // 58: google.protobuf.Timestamp
-	(Function)(0),                      // 59: tributary.offload.v1.Function
-	(ElementType)(0),                   // 60: tributary.offload.v1.ElementType
-	(*Speed)(nil),                      // 61: tributary.offload.v1.Speed
-	(*Problem)(nil),                    // 62: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),        // 63: google.protobuf.Duration
-	(*Reducer)(nil),                    // 64: tributary.offload.v1.Reducer
-	(*Capability)(nil),                 // 65: tributary.offload.v1.Capability
+	(*Costs)(nil),                      // 21: tributary.offload.v1.Costs
+	(*Watch)(nil),                      // 22: tributary.offload.v1.Watch
+	(*HostRail)(nil),                   // 23: tributary.offload.v1.HostRail
+	(*Unwatch)(nil),                    // 24: tributary.offload.v1.Unwatch
+	(*Reply)(nil),                      // 25: tributary.offload.v1.Reply
+	(*Offer)(nil),                      // 26: tributary.offload.v1.Offer
+	(*TreeReducer)(nil),                // 27: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),                 // 28: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                     // 29: tributary.offload.v1.Notice
+	(*Report)(nil),                     // 30: tributary.offload.v1.Report
+	(*ListGroupsRequest)(nil),          // 31: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),         // 32: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),               // 33: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),        // 34: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),       // 35: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),               // 36: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),                  // 37: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),                  // 38: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),                 // 39: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),                   // 40: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),                   // 41: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),                // 42: tributary.offload.v1.Alternative
+	(*Change)(nil),                     // 43: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),         // 44: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),        // 45: tributary.offload.v1.GetTopologyResponse
+	(*Alarm)(nil),                      // 46: tributary.offload.v1.Alarm
+	(*AlarmPlace)(nil),                 // 47: tributary.offload.v1.AlarmPlace
+	(*Fabric)(nil),                     // 48: tributary.offload.v1.Fabric
+	(*Node)(nil),                       // 49: tributary.offload.v1.Node
+	(*SwitchState)(nil),                // 50: tributary.offload.v1.SwitchState
+	(*Link)(nil),                       // 51: tributary.offload.v1.Link
+	(*LinkEnd)(nil),                    // 52: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),           // 53: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),          // 54: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),               // 55: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),         // 56: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),        // 57: tributary.offload.v1.DrainSwitchResponse
+	nil,                                // 58: tributary.offload.v1.TopologyFile.AgentsEntry
+	nil,                                // 59: tributary.offload.v1.Costs.NanosecondsEntry
+	(*timestamppb.Timestamp)(nil),      // 60: google.protobuf.Timestamp
+	(Function)(0),                      // 61: tributary.offload.v1.Function
+	(ElementType)(0),                   // 62: tributary.offload.v1.ElementType
+	(*Speed)(nil),                      // 63: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 64: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 65: google.protobuf.Duration
+	(*Reducer)(nil),                    // 66: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 67: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	57, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
+	58, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
 	11, // 1: tributary.offload.v1.GetTopologyHistoryResponse.changes:type_name -> tributary.offload.v1.TopologyChange
-	58, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
-	59, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	60, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	60, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
+	61, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	62, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -4478,93 +4549,95 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	2,  // 11: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
 	12, // 12: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
 	17, // 13: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
-	21, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
-	23, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
-	29, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
-	24, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
-	25, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
-	27, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	28, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	61, // 21: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	22, // 22: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
-	62, // 23: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	63, // 24: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	26, // 25: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	64, // 26: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	62, // 27: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 28: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	32, // 29: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 30: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	13, // 31: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	32, // 32: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	37, // 33: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	62, // 34: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	42, // 35: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	35, // 36: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	14, // 37: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	32, // 38: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	36, // 39: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	58, // 40: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 41: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	38, // 42: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	39, // 43: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	40, // 44: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	41, // 45: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 46: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	63, // 47: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	63, // 48: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	64, // 49: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	63, // 50: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	40, // 51: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	58, // 52: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	47, // 53: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	48, // 54: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	50, // 55: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	45, // 56: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
-	46, // 57: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
-	58, // 58: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
-	49, // 59: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	61, // 60: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	65, // 61: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	51, // 62: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	51, // 63: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	63, // 64: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	35, // 65: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 66: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	54, // 67: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	62, // 68: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	40, // 69: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 70: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 71: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 72: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	30, // 73: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	33, // 74: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	43, // 75: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	52, // 76: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	55, // 77: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 78: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 79: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 80: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 81: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 82: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 83: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 84: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 85: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	31, // 86: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	34, // 87: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	44, // 88: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	53, // 89: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	56, // 90: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 91: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 92: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 93: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 94: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 95: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	83, // [83:96] is the sub-list for method output_type
-	70, // [70:83] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	22, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
+	24, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	30, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	25, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	26, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	28, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	29, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	21, // 21: tributary.offload.v1.HostSessionResponse.costs:type_name -> tributary.offload.v1.Costs
+	59, // 22: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
+	63, // 23: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	23, // 24: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
+	64, // 25: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	65, // 26: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	27, // 27: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	66, // 28: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	64, // 29: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 30: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	33, // 31: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 32: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 33: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	33, // 34: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	38, // 35: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	64, // 36: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	43, // 37: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	36, // 38: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 39: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	33, // 40: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	37, // 41: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	60, // 42: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 43: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	39, // 44: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	40, // 45: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	41, // 46: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	42, // 47: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 48: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	65, // 49: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	65, // 50: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	66, // 51: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	65, // 52: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	41, // 53: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	60, // 54: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	48, // 55: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	49, // 56: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	51, // 57: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	46, // 58: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	47, // 59: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	60, // 60: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	50, // 61: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	63, // 62: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	67, // 63: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	52, // 64: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	52, // 65: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	65, // 66: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	36, // 67: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 68: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	55, // 69: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	64, // 70: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	41, // 71: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 72: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 73: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 74: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	31, // 75: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	34, // 76: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	44, // 77: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	53, // 78: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	56, // 79: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 80: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 81: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 82: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 83: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 84: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 85: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 86: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 87: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	32, // 88: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	35, // 89: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	45, // 90: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	54, // 91: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	57, // 92: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 93: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 94: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 95: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 96: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 97: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	85, // [85:98] is the sub-list for method output_type
+	72, // [72:85] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -4585,8 +4658,9 @@ func file_api_offload_v1_manager_proto_init() {
 		(*HostSessionResponse_Offer)(nil),
 		(*HostSessionResponse_Withdrawal)(nil),
 		(*HostSessionResponse_Notice)(nil),
+		(*HostSessionResponse_Costs)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[27].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[28].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -4596,7 +4670,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   52,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

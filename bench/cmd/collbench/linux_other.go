@@ -18,6 +18,10 @@ func newPeers() *cobra.Command {
 	return onLinux("peers", "Compare with Open MPI, MPICH and Gloo")
 }
 
+func newCosts() *cobra.Command {
+	return onLinux("costs", "Fit the cost model of collectives to a fabric")
+}
+
 func newPingpong() *cobra.Command {
 	return onLinux("pingpong", "Time messages between two hosts with several rails")
 }

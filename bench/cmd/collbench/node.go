@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 )
 
 // newNode returns the commands that fabric runs in the namespaces of its lab.
@@ -19,17 +20,24 @@ func newNode() *cobra.Command {
 }
 
 func newNodeManager(verbose *bool) *cobra.Command {
-	var fabric, kept string
+	var fabric, kept, model string
 	var c managerd.Config
 	cmd := &cobra.Command{
 		Use: "manager", Short: "Be the manager", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Log = newLogger(cmd, *verbose)
+			if model != "" {
+				var err error
+				if c.Model, err = settings.ReadModelFile(model); err != nil {
+					return err
+				}
+			}
 			return field.Manager(cmd.Context(), fabric, kept, c)
 		},
 	}
 	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
 	cmd.Flags().StringVar(&kept, "store", "", "`file` that keeps its state")
+	cmd.Flags().StringVar(&model, "model", "", "`file` of its cost model")
 	cmd.Flags().StringVar(&c.Listen, "listen", "", "`address` to listen on")
 	cmd.Flags().DurationVar(&c.Verify, "verify", 0, "`period` in which trees are held against what links carry")
 	cmd.Flags().StringToStringVar(&c.Agents, "agent", nil, "switch and `address` of its agent, as NAME=ADDRESS")

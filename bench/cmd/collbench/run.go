@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -207,18 +208,34 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	if f.turns != "" {
-		onHosts, err := h.Communicator(ctx, f.name+"-hosts", members, hostlib.OnHosts())
-		if err != nil {
-			return err
-		}
-		err = turn.Join(f.turns, comm.Rank(), timing.Player(ctx, comm, onHosts, c))
-		return errors.Join(err, onHosts.Leave(ctx), comm.Leave(ctx))
+		return f.play(ctx, h, comm, members, c)
 	}
 	out := cmd.OutOrStdout()
 	if comm.Rank() != 0 {
 		out = io.Discard
 	}
 	return measure(ctx, comm, c, f.mark(cmd), out, f.marks && c.Pace == timing.Stream)
+}
+
+// play takes the member's turns, and leaves all groups.
+func (f *runFlags) play(ctx context.Context, h *hostlib.Host, comm *hostlib.Communicator, members []hostlib.Member, c timing.Config) error {
+	all := []*hostlib.Communicator{comm}
+	form := func(variant string, options ...hostlib.GroupOption) (*hostlib.Communicator, error) {
+		other, err := h.Communicator(ctx, f.name+"-"+variant, members, options...)
+		if err != nil {
+			return nil, err
+		}
+		if variant == timing.Chosen && f.manager != "" {
+			awaitTree(ctx, other, offerWaitOf(c))
+		}
+		all = append(all, other)
+		return other, nil
+	}
+	err := turn.Join(f.turns, comm.Rank(), timing.Player(ctx, comm, form, c))
+	for _, comm := range slices.Backward(all) {
+		err = errors.Join(err, comm.Leave(ctx))
+	}
+	return err
 }
 
 // measure writes what the member measures, with the spans of its operations if

@@ -70,14 +70,6 @@ func ReadModel(path string) (pathsel.Model, error) {
 	return m, nil
 }
 
-// WriteModel writes a model so that ReadModel reads it.
-func WriteModel(w io.Writer, m pathsel.Model) error {
-	_, err := fmt.Fprintf(w, "host_message: %v\nswitch_hop: %v\nswitch_reduce: %.6g # bytes a second\n"+
-		"host_reduce: %.6g # bytes a second\nbandwidth: %d # bit/s\nhop: %v\n",
-		m.HostMessage, m.SwitchHop, m.SwitchReduce, m.HostReduce, m.Bandwidth, m.Hop)
-	return err
-}
-
 // measuredRow is a measurement as it is written.
 type measuredRow struct {
 	Transport string `yaml:"transport"` // switches or hosts

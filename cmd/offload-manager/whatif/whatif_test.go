@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -296,11 +297,28 @@ func TestFiles(t *testing.T) {
 	m := pathsel.DefaultModel()
 	m.HostMessage, m.HostReduce = 42*time.Microsecond, 1.5e9
 	var text bytes.Buffer
-	if err := WriteModel(&text, m); err != nil {
+	if err := settings.WriteModel(&text, m); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := ReadModel(write(t, text.String())); got != m || err != nil {
 		t.Errorf("%+v, %v; want %+v", got, err, m)
+	}
+	costs := *pathsel.DefaultCosts()
+	costs[pathsel.OfScan][pathsel.ByMessages] = pathsel.Rates{pathsel.Step: time.Millisecond, pathsel.Link: 1234567}
+	text.Reset()
+	if err := settings.WriteModel(&text, pathsel.Model{HostMessage: m.HostMessage, SwitchReduce: 1, HostReduce: 1, Bandwidth: 1, Costs: &costs}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadModel(write(t, text.String())); err != nil || *got.Costs != costs {
+		t.Errorf("%+v, %v; want %+v", got.Costs, err, costs)
+	}
+	if got, err := ReadModel(write(t, "costs: {scan: {messages: {step: 1ms, link: 1234567ns}}}\n")); err != nil || *got.Costs != costs {
+		t.Errorf("of one collective: %+v, %v; want %+v", got.Costs, err, costs)
+	}
+	for _, wrong := range []string{"costs: {scan: {messages: {steps: 1ms}}}\n", "costs: {scans: {}}\n", "costs: {scan: {messages: {step: -1ms}}}\n"} {
+		if _, err := ReadModel(write(t, wrong)); err == nil {
+			t.Errorf("%s is read", wrong)
+		}
 	}
 	if _, err := ReadModel(write(t, "bandwidth: 0\n")); !errors.Is(err, pathsel.ErrModel) {
 		t.Errorf("no bandwidth: %v", err)

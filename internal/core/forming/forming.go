@@ -52,6 +52,7 @@ type Core struct {
 	formed   bool
 
 	life    uint64       // the lowest rank's; 0: it is not known
+	setting []byte       // likewise
 	above   wire.Missing // who is missing, as the parent says
 	heard   bool         // the parent has said that
 	changed bool         // what neighbours are given, since they were
@@ -59,11 +60,11 @@ type Core struct {
 	out     *Output
 }
 
-// New returns a member that has met nobody. The lowest rank's life becomes everybody's.
-func New(parent int, children []int, life uint64) *Core {
+// New returns a member that has met nobody. The lowest rank's life and setting become everybody's.
+func New(parent int, children []int, life uint64, setting []byte) *Core {
 	c := &Core{parent: parent}
 	if parent == NoParent {
-		c.life = life
+		c.life, c.setting = life, setting
 	}
 	for _, rank := range children {
 		c.children = append(c.children, child{rank: uint32(rank), missing: wire.Missing{Ranks: []uint32{uint32(rank)}}})
@@ -84,6 +85,9 @@ func (c *Core) Missing() wire.Missing {
 // Life returns the number by which the members distinguish this communicator from others of the same
 // name, once it is formed.
 func (c *Core) Life() uint64 { return c.life }
+
+// Setting returns by what the members choose the ways of operations, once it is formed.
+func (c *Core) Setting() []byte { return c.setting }
 
 // Deadline returns the next moment at which the member wants to be stepped.
 func (c *Core) Deadline() core.Time {
@@ -145,7 +149,7 @@ func (c *Core) fromParent(m *wire.Missing) {
 	case m == nil:
 		c.sendUp()
 	case len(m.Ranks) == 0:
-		c.life = m.Life
+		c.life, c.setting = m.Life, m.Setting
 		c.form()
 	default:
 		c.heard = true
@@ -191,6 +195,9 @@ func (c *Core) sendUp() {
 func (c *Core) sendDown(k *child) {
 	m := c.above
 	m.Life = c.life
+	if c.formed {
+		m.Setting = c.setting
+	}
 	if c.parent == NoParent && !c.formed {
 		m = c.beneath()
 		m.Life = c.life

@@ -39,7 +39,7 @@ func (w *world) come(rank int) {
 	if !ok {
 		parent = NoParent
 	}
-	w.members[rank] = New(parent, w.tree.Children(rank), uint64(100+rank))
+	w.members[rank] = New(parent, w.tree.Children(rank), uint64(100+rank), []byte{byte(100 + rank)})
 }
 
 func (w *world) step(rank int, in ...Input) {
@@ -57,8 +57,8 @@ func (w *world) step(rank int, in ...Input) {
 			w.t.Fatalf("rank %d has formed, and %v were there", rank, w.members)
 		}
 		w.formed[rank] = true
-		if life := m.Life(); life != 100 {
-			w.t.Fatalf("rank %d has life %d, not that of the lowest rank", rank, life)
+		if life, setting := m.Life(), m.Setting(); life != 100 || len(setting) != 1 || setting[0] != 100 {
+			w.t.Fatalf("rank %d has life %d and setting %d, not those of the lowest rank", rank, life, setting)
 		}
 	}
 	if w.formed[rank] != m.formed {
@@ -216,7 +216,7 @@ func TestNotOften(t *testing.T) {
 
 // TestStrangers: what is not from a neighbour changes nothing.
 func TestStrangers(t *testing.T) {
-	m := New(0, []int{3}, 9)
+	m := New(0, []int{3}, 9, nil)
 	var out Output
 	m.Step(0, []Input{{From: 7, Missing: &wire.Missing{}}, {From: 7}}, &out)
 	if len(out.Sends) > 0 || out.Formed || !slices.Equal(m.Missing().Ranks, []uint32{3}) {

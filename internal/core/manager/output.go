@@ -139,4 +139,5 @@ type Event struct {
 	Offer      *Offer
 	Withdrawal *Withdrawal
 	Notice     *Notice
+	Costs      *pathsel.Costs // of no group, and not from the core
 }

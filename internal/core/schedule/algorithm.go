@@ -122,12 +122,30 @@ func Make(c *Call, a Algorithm) (Schedule, error) {
 	return w.make(c), nil
 }
 
+// Can reports whether an algorithm can do a call.
+func Can(c *Call, a Algorithm) bool {
+	for i := range ways[c.Collective] {
+		if w := &ways[c.Collective][i]; w.algorithm == a {
+			return c.can(w)
+		}
+	}
+	return false
+}
+
 // Possible returns the algorithms that can do a call.
 func Possible(c *Call) (all []Algorithm) {
-	for _, w := range ways[c.Collective] {
-		if _, err := c.find(w.algorithm); err == nil {
+	for i, w := range ways[c.Collective] {
+		if c.can(&ways[c.Collective][i]) {
 			all = append(all, w.algorithm)
 		}
+	}
+	return all
+}
+
+// AllOf returns the algorithms of a collective.
+func AllOf(of Collective) (all []Algorithm) {
+	for _, w := range ways[of] {
+		all = append(all, w.algorithm)
 	}
 	return all
 }

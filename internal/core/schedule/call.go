@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // Collective is a collective operation. Its values are part of what members compare, and never
@@ -52,6 +54,31 @@ func (c Collective) Reduces() bool {
 		return true
 	}
 	return false
+}
+
+// Family returns the collective's family, which its costs are by.
+func (c Collective) Family() pathsel.Family {
+	switch c {
+	case Reduce:
+		return pathsel.OfReduce
+	case Broadcast:
+		return pathsel.OfBroadcast
+	case Barrier:
+		return pathsel.OfBarrier
+	case Gather, Gatherv:
+		return pathsel.OfGather
+	case Scatter, Scatterv:
+		return pathsel.OfScatter
+	case Allgather, Allgatherv:
+		return pathsel.OfAllgather
+	case Alltoall, Alltoallv:
+		return pathsel.OfAlltoall
+	case ReduceScatter, ReduceScatterv:
+		return pathsel.OfReduceScatter
+	case Scan, Exscan:
+		return pathsel.OfScan
+	}
+	return pathsel.OfAllreduce
 }
 
 // IsRooted reports whether one member's part differs from that of all others.
@@ -105,6 +132,9 @@ type Call struct {
 
 // ErrCall is wrapped by the errors of Validate.
 var ErrCall = errors.New("schedule: invalid call")
+
+// SegmentBytes is what a chain of members sends at once, where nothing else is known.
+const SegmentBytes = 64 << 10
 
 // maxBytes are the bytes of a vector, at most.
 const maxBytes = math.MaxInt >> 1

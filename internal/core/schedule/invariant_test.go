@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 var update = flag.Bool("update", false, "write testdata")
@@ -145,7 +148,17 @@ func TestChoose(t *testing.T) {
 		if !c.Collective.HasCounts() && c.Collective != Barrier {
 			c.Count = rapid.SampledFrom([]int{0, 1, 3, 200, 1 << 12, 1 << 14, 1 << 20}).Draw(t, "elements")
 		}
-		a := Choose(&c)
+		var costs pathsel.Costs
+		of := c.Collective.Family()
+		for i := range pathsel.Terms {
+			costs[of][pathsel.ByMessages][i] = time.Duration(rapid.IntRange(0, 1000).Draw(t, "rate")) * time.Microsecond
+		}
+		a, took := Choose(&c, &costs)
+		for _, other := range Possible(&c) {
+			if w := WorkOf(&c, other); costs.Time(of, pathsel.ByMessages, &w) < took {
+				t.Fatalf("%v: %s is chosen, and %s takes less time", &c, a, other)
+			}
+		}
 		if !slices.Contains(Possible(&c), a) {
 			t.Fatalf("%v: %s is chosen, possible are %v", &c, a, Possible(&c))
 		}
@@ -154,7 +167,7 @@ func TestChoose(t *testing.T) {
 		if c.Collective == Gatherv || c.Collective == Scatterv || c.Collective == Alltoallv {
 			d.Counts = nil
 		}
-		if b := Choose(&d); b != a {
+		if b, _ := Choose(&d, &costs); b != a {
 			t.Fatalf("%v: one member chooses %s, another %s", &c, a, b)
 		}
 	})
@@ -195,7 +208,7 @@ func FuzzCall(f *testing.F) {
 func TestHalvingMemory(t *testing.T) {
 	c := Call{Collective: ReduceScatterv, Size: 64, Width: 8, Counts: make([]int, 64), Ordered: true}
 	c.Counts[5], c.Counts[9] = 1<<20, 1
-	s, err := Make(&c, Choose(&c))
+	s, err := Make(&c, Halving)
 	if want := 2 * 8 * (1<<20 + 1); err != nil || s.Temp != want {
 		t.Errorf("%d bytes, want %d: %v", s.Temp, want, err)
 	}

@@ -43,6 +43,9 @@ func (d *Daemon) HostSession(ctx context.Context, host rpc.HostStream) error {
 		d: d, id: d.lastSession.Add(1), watches: map[watched]uint32{},
 		events: runner.Mailbox[manager.Event]{Limit: maxEvents},
 	}
+	if c := d.cfg.Model.Costs; c != nil {
+		s.events.Put(manager.Event{Costs: c})
+	}
 	d.admit(s)
 	defer d.dismiss(s)
 	ended := make(chan error, 1)

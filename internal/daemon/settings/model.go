@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/ground/document"
@@ -26,13 +27,66 @@ func ReadModel(r io.Reader, name string) (pathsel.Model, error) {
 		d.object(top, map[string]func(field){
 			"host_message": d.span(&m.HostMessage), "switch_hop": d.span(&m.SwitchHop), "hop": d.span(&m.Hop),
 			"switch_reduce": d.speed(&m.SwitchReduce), "host_reduce": d.speed(&m.HostReduce),
-			"bandwidth": count(d, &m.Bandwidth, 0, 1e18),
+			"bandwidth": count(d, &m.Bandwidth, 0, 1e18), "costs": d.costs(m),
 		})
 		if err := m.Validate(); err != nil && len(d.errs) == 0 {
 			d.fail(top, fmt.Errorf("%w: %w", err, topology.ErrField))
 		}
 	})
 	return m, err
+}
+
+// WriteModel writes a model so that ReadModel reads it.
+func WriteModel(w io.Writer, m pathsel.Model) error {
+	_, err := fmt.Fprintf(w, "host_message: %v\nswitch_hop: %v\nswitch_reduce: %.6g # bytes a second\n"+
+		"host_reduce: %.6g # bytes a second\nbandwidth: %d # bit/s\nhop: %v\n",
+		m.HostMessage, m.SwitchHop, m.SwitchReduce, m.HostReduce, m.Bandwidth, m.Hop)
+	if err != nil || m.Costs == nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("costs: # of one of each; link, traffic, local and burst of a MiB\n")
+	for f := range m.Costs {
+		fmt.Fprintf(&b, "  %s:\n", pathsel.Family(f))
+		for k := range m.Costs[f] {
+			var terms []string
+			for t, d := range m.Costs[f][k] {
+				if d > 0 {
+					terms = append(terms, fmt.Sprintf("%s: %v", pathsel.Term(t), d))
+				}
+			}
+			fmt.Fprintf(&b, "    %s: {%s}\n", pathsel.Kind(k), strings.Join(terms, ", "))
+		}
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}
+
+// costs reads those of ways of collectives. A collective that is left out has those of
+// pathsel.DefaultCosts; a term that is left out of one costs nothing.
+func (d *reader) costs(m *pathsel.Model) func(field) {
+	return func(f field) {
+		all := *pathsel.DefaultCosts()
+		m.Costs = &all
+		families := map[string]func(field){}
+		for of := range m.Costs {
+			families[pathsel.Family(of).String()] = func(f field) {
+				m.Costs[of] = [pathsel.Kinds]pathsel.Rates{}
+				kinds := map[string]func(field){}
+				for k := range m.Costs[of] {
+					kinds[pathsel.Kind(k).String()] = func(f field) {
+						terms := map[string]func(field){}
+						for t := range m.Costs[of][k] {
+							terms[pathsel.Term(t).String()] = d.span(&m.Costs[of][k][t])
+						}
+						d.object(f, terms)
+					}
+				}
+				d.object(f, kinds)
+			}
+		}
+		d.object(f, families)
+	}
 }
 
 // span returns a reader of a duration that may be zero.

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 func createRequest(c manager.Create) *pb.CreateGroupRequest {
@@ -104,12 +105,32 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		return &pb.HostSessionResponse{Group: w.Group, Rank: w.Rank, Event: &pb.HostSessionResponse_Withdrawal{
 			Withdrawal: &pb.Withdrawal{Epoch: w.Epoch, Why: w.Why},
 		}}
+	case e.Costs != nil:
+		return &pb.HostSessionResponse{Event: &pb.HostSessionResponse_Costs{Costs: costs(e.Costs)}}
 	default:
 		n := e.Notice
 		return &pb.HostSessionResponse{Group: n.Group, Rank: n.Rank, Event: &pb.HostSessionResponse_Notice{
 			Notice: &pb.Notice{Problem: problem(n.Err), End: n.End},
 		}}
 	}
+}
+
+func costs(c *pathsel.Costs) *pb.Costs {
+	all := map[string]uint64{}
+	for name, d := range c.All() {
+		if *d > 0 {
+			all[name] = uint64(*d)
+		}
+	}
+	return &pb.Costs{Nanoseconds: all}
+}
+
+func uncosts(m *pb.Costs) *pathsel.Costs {
+	c := new(pathsel.Costs)
+	for name, d := range c.All() {
+		*d = time.Duration(m.GetNanoseconds()[name])
+	}
+	return c
 }
 
 // event reads what was sent to a host; false for what this version does not know.
@@ -136,6 +157,9 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 		e.Notice = &manager.Notice{
 			Group: group, Rank: rank, Err: unproblem(v.Notice.GetProblem()), End: v.Notice.GetEnd(),
 		}
+	case *pb.HostSessionResponse_Costs:
+		e.Costs = uncosts(v.Costs)
+		return e, e.Costs.Validate() == nil
 	default:
 		return e, false
 	}

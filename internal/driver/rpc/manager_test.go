@@ -167,6 +167,7 @@ func TestManagerWatch(t *testing.T) {
 	sent := []manager.Event{
 		{Reply: &manager.Reply{Req: 1 << 40, Group: 12, Found: true}},
 		{Reply: &manager.Reply{Req: 3, Err: manager.ErrExists}},
+		{Costs: pathsel.DefaultCosts()},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
@@ -257,6 +258,8 @@ func spread(e manager.Event) any {
 		return *e.Offer
 	case e.Withdrawal != nil:
 		return *e.Withdrawal
+	case e.Costs != nil:
+		return *e.Costs
 	}
 	return *e.Notice
 }

@@ -1,0 +1,163 @@
+package hostlib
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// costsOf returns costs by which a way of each kind takes so long.
+func costsOf(messages, hostTree, switches time.Duration) *pathsel.Costs {
+	c := new(pathsel.Costs)
+	for f := range c {
+		c[f][pathsel.ByMessages][pathsel.Step] = messages
+		c[f][pathsel.ByHostTree][pathsel.Start], c[f][pathsel.BySwitches][pathsel.Start] = hostTree, switches
+	}
+	return c
+}
+
+// TestChoice: members without a manager choose by the lowest rank's costs, whatever their own are,
+// and Explain says what they choose, and why.
+func TestChoice(t *testing.T) {
+	ctx := within(t)
+	names := []string{"a", "b", "c", "d"}
+	n := len(names)
+	for _, test := range []struct {
+		name    string
+		costs   *pathsel.Costs
+		options []GroupOption
+		want    string // of an allreduce
+		reason  string
+	}{
+		{"by the tree", costsOf(time.Millisecond, time.Microsecond, time.Nanosecond), nil, "host-tree", "the fastest way by the cost model; this host has no offload manager"},
+		{"by messages", costsOf(time.Microsecond, time.Millisecond, time.Nanosecond), nil, "recursive-doubling", "the fastest way by the cost model; this host has no offload manager"},
+		{"on the tree", costsOf(time.Microsecond, time.Millisecond, time.Nanosecond), []GroupOption{OnTree()}, "host-tree", "OnTree or OnTreeOfHosts has it so"},
+		{"on hosts", costsOf(time.Millisecond, time.Microsecond, time.Nanosecond), []GroupOption{OnHosts(Ring)}, "ring", "OnHosts has it so, with [ring]"},
+		{"the best on hosts", costsOf(time.Millisecond, time.Microsecond, time.Nanosecond), []GroupOption{OnHosts()}, "recursive-doubling", "OnHosts leaves the tree out"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hosts, members := joinAs(t, names, func(c *Config) {
+				if c.Costs = test.costs; c.Name != names[0] {
+					c.Costs = costsOf(time.Second, time.Second, time.Second)
+				}
+			})
+			comms := form(t, "choice", hosts, members, test.options...)
+			each(n, func(i int) {
+				c := comms[i]
+				v := make([]float32, 100)
+				outcome, err := Allreduce(ctx, c, reduce.Sum, v, v)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				e, err := c.Explain(Question{Collective: "allreduce", Elements: 100, Type: reduce.Float32, Operator: reduce.Sum})
+				if err != nil || e.Chosen.String() != test.want || !strings.Contains(e.Reason, test.reason) || e.Waiting != nil {
+					t.Errorf("rank %d: %v: %v", i, err, e)
+				}
+				if way := (Way{Transport: outcome.Transport, Algorithm: outcome.Algorithm}); way.String() != test.want {
+					t.Errorf("rank %d: it ran by %s: %s", i, way, outcome.Reason)
+				}
+				if !slices.IsSortedFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) }) || len(e.Ways) != 5 {
+					t.Errorf("rank %d: %v", i, e.Ways)
+				}
+			})
+			c := comms[0]
+			custom := Custom("f", false, func(to, a, b []float32) { copy(to, a) })
+			for _, q := range []struct {
+				Question
+				want string
+			}{
+				{Question{Collective: "alltoall", Elements: 5, Type: reduce.Int32}, "the fastest algorithm of hosts by the cost model"},
+				{Question{Collective: "allreduce", Elements: 5, Type: reduce.Float32, Operator: custom}, "an operator of the caller's own"},
+				{Question{Collective: "allgatherv", Elements: 5, Type: reduce.Int32}, ""},
+				{Question{Collective: "barrier"}, ""},
+			} {
+				if e, err := c.Explain(q.Question); err != nil || len(test.options) == 0 && !strings.Contains(e.String(), q.want) {
+					t.Errorf("%s: %v, %v", q.Collective, e, err)
+				}
+			}
+			for _, q := range []Question{{}, {Collective: "allreduce", Elements: 1, Type: reduce.Int32}, {Collective: "gather", Elements: -1, Type: reduce.Int32}} {
+				if _, err := c.Explain(q); !errors.Is(err, ErrArgument) {
+					t.Errorf("%+v: %v", q, err)
+				}
+			}
+		})
+	}
+}
+
+// TestNewCosts: members go over to other costs of the lowest rank at one operation, while they run.
+func TestNewCosts(t *testing.T) {
+	ctx := within(t)
+	const n, operations = 4, 400
+	hosts, members := joinAs(t, []string{"a", "b", "c", "d"}, func(c *Config) { c.Costs = costsOf(time.Second, 0, 0) })
+	comms := form(t, "new costs", hosts, members)
+	ran := make([][]Transport, n)
+	each(n, func(i int) {
+		v := make([]int32, 10)
+		for k := range operations {
+			if i == 0 && k%50 == 10 {
+				hosts[0].learn([]*pathsel.Costs{costsOf(0, time.Second, 0), costsOf(time.Second, 0, 0)}[k/50%2])
+			}
+			outcome, err := Allreduce(ctx, comms[i], reduce.Sum, v, v)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ran[i] = append(ran[i], outcome.Transport)
+		}
+	})
+	for i := range ran {
+		if !slices.Equal(ran[i], ran[0]) {
+			t.Errorf("rank %d ran by %v, rank 0 by %v", i, ran[i], ran[0])
+		}
+	}
+	if !slices.Contains(ran[0], Hosts) || !slices.Contains(ran[0], HostTree) {
+		t.Errorf("all operations ran by %v", ran[0][0])
+	}
+}
+
+// TestTerms: what members choose by is read as it was written, and nothing else is.
+func TestTerms(t *testing.T) {
+	for _, switches := range []bool{false, true} {
+		want := newTerms(pathsel.DefaultCosts(), switches)
+		got, err := readTerms(slices.Clone(want.coded))
+		if err != nil || *got.costs != *want.costs || got.switches != switches {
+			t.Errorf("%v: %v", got, err)
+		}
+		for n := range want.coded {
+			if _, err := readTerms(want.coded[:n]); err == nil {
+				t.Fatalf("%d of %d bytes are read", n, len(want.coded))
+			}
+		}
+		if _, err := readTerms(append(slices.Clone(want.coded), 0)); err == nil {
+			t.Error("more bytes are read")
+		}
+	}
+}
+
+// TestCostsOfManager: members choose by the costs of their lowest rank's manager, switches included.
+func TestCostsOfManager(t *testing.T) {
+	for want, costs := range map[Transport]*pathsel.Costs{
+		Hosts: costsOf(time.Microsecond, time.Second, time.Second), Offload: costsOf(time.Second, time.Second, time.Microsecond),
+	} {
+		t.Run(want.String(), func(t *testing.T) {
+			f := newFabric(t, 1, nil)
+			f.manager.Kill()
+			f.cfg.Model = pathsel.DefaultModel()
+			f.cfg.Model.Costs = costs
+			f.startManager()
+			hosts, members := f.join(func(c *Config) { c.Costs = costsOf(time.Second, time.Microsecond, time.Second) })
+			comms := form(t, "job", hosts, members)
+			offloaded(t, comms, 0)
+			until(within(t), t, "the manager's costs are those of the group", func() bool {
+				e, err := comms[0].Explain(Question{Collective: "allreduce", Elements: 1, Type: reduce.Int64, Operator: reduce.Sum})
+				return sum(t, comms, 1)[0].Transport == want && err == nil && e.Chosen.Transport == want && e.Chosen == e.Ways[0] && e.Chosen.Predicted <= 3*time.Microsecond
+			})
+		})
+	}
+}

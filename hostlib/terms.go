@@ -1,0 +1,266 @@
+package hostlib
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/core/setting"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
+)
+
+// terms are what a member chooses the ways of operations by: the same at all members for each
+// operation (package setting), whatever each of them knows of the tree at that moment.
+type terms struct {
+	costs    *pathsel.Costs
+	switches bool // the communicator's tree is taken to be one of switches
+	coded    []byte
+}
+
+func newTerms(costs *pathsel.Costs, switches bool) *terms {
+	t := &terms{costs: costs, switches: switches, coded: []byte{0}}
+	if switches {
+		t.coded[0] = 1
+	}
+	for f := range costs {
+		for k := range costs[f] {
+			for _, d := range costs[f][k] {
+				t.coded = binary.AppendUvarint(t.coded, uint64(d))
+			}
+		}
+	}
+	return t
+}
+
+var errTerms = errors.New("hostlib: malformed terms of choice")
+
+// lastTerms are those that were read last: most communicators of a process have the same.
+var lastTerms atomic.Pointer[terms]
+
+func readTerms(b []byte) (*terms, error) {
+	if t := lastTerms.Load(); t != nil && bytes.Equal(t.coded, b) {
+		return t, nil
+	}
+	if len(b) == 0 || b[0] > 1 {
+		return nil, errTerms
+	}
+	costs := new(pathsel.Costs)
+	rest := b[1:]
+	for f := range costs {
+		for k := range costs[f] {
+			for i := range costs[f][k] {
+				d, n := binary.Uvarint(rest)
+				if n <= 0 {
+					return nil, errTerms
+				}
+				costs[f][k][i], rest = time.Duration(d), rest[n:]
+			}
+		}
+	}
+	if len(rest) > 0 || costs.Validate() != nil {
+		return nil, errTerms
+	}
+	t := &terms{costs: costs, switches: b[0] == 1, coded: b}
+	lastTerms.Store(t)
+	return t, nil
+}
+
+// isTerms reports whether members can choose by b.
+func isTerms(b []byte) bool {
+	_, err := readTerms(b)
+	return err == nil
+}
+
+// promised are the operations beyond those that a member has called that it may call before the
+// members' next decision. More wait for it, for a round trip of the tree of hosts at most; and all of
+// them are chosen by the terms as they were.
+const promised = 4
+
+// agreed is the terms of a member's next operations.
+type agreed struct {
+	now   *terms    // nil: the communicator is not formed, or has one member
+	next  []planned // that follow
+	bound uint32    // position that operations must not have before decided is closed,
+	wait  chan struct{}
+}
+
+// planned are the terms of operations from a position on.
+type planned struct {
+	position uint32
+	*terms
+}
+
+// position returns that of the next operation. It is called for who holds the lock.
+func (m *messaging) position() uint32 {
+	if m.past == nil {
+		return 0
+	}
+	return m.past.position
+}
+
+// promise returns a position that no operation of this member has, and none will have before decide.
+func (m *messaging) promise() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := &m.agreed
+	if a.wait == nil {
+		a.bound, a.wait = m.position()+promised, make(chan struct{})
+	}
+	return a.bound
+}
+
+// decide takes the members' decision.
+func (m *messaging) decide(p planned) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.agreed.next = append(m.agreed.next, p)
+	if m.agreed.wait != nil {
+		close(m.agreed.wait)
+		m.agreed.wait = nil
+	}
+}
+
+// terms returns those of the next operation. They may have to wait for the members' decision.
+func (c *Communicator) terms() *terms {
+	for {
+		t, wait := c.messaging.agree()
+		if wait == nil {
+			return t
+		}
+		select {
+		case <-wait:
+		case <-c.over: // the operation fails
+			return t
+		case <-c.loop.Done():
+			return t
+		}
+	}
+}
+
+// agree returns the terms of the next operation, and what is to be waited for first, if anything.
+func (m *messaging) agree() (t *terms, wait <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a, at := &m.agreed, m.position()
+	for len(a.next) > 0 && int32(at-a.next[0].position) >= 0 {
+		a.now, a.next = a.next[0].terms, a.next[1:]
+	}
+	if a.wait != nil && int32(at-a.bound) >= 0 {
+		wait = a.wait
+	}
+	if a.now == nil {
+		return lonely, wait
+	}
+	return a.now, wait
+}
+
+// lonely are the terms of a group of one, in which nothing differs.
+var lonely = newTerms(pathsel.DefaultCosts(), false)
+
+// wanted returns the terms that the lowest rank wants.
+func (c *Communicator) wanted() *terms {
+	c.mu.Lock()
+	switches := c.manager != nil && (c.status.offload || !c.status.isFinal && !c.status.isLate)
+	c.mu.Unlock()
+	return newTerms(c.host.costs.Load(), switches)
+}
+
+// learn takes the manager's costs, for groups whose lowest rank is here.
+func (h *Host) learn(costs *pathsel.Costs) {
+	h.costs.Store(costs)
+	for _, c := range h.counts.all() {
+		c.wish()
+	}
+}
+
+// wish has the lowest rank find out whether it wants other terms. It is not called by the loop.
+func (c *Communicator) wish() {
+	if c.rank == 0 && len(c.members) > 1 && c.sub.of == nil {
+		c.post(item{wish: true})
+	}
+}
+
+// settingLoop is what the loop knows of the members' agreement on terms.
+type settingLoop struct {
+	core   *setting.Core // nil: the communicator is not formed
+	inputs []setting.Input
+	out    setting.Output
+	isDue  bool // the lowest rank may want other terms
+}
+
+// takes reports whether an item is for the agreement, and notes it.
+func (l *settingLoop) takes(it *item) bool {
+	if it.wish {
+		l.isDue = true
+		return true
+	}
+	if it.in.Kind != endpoint.Frame || len(it.in.Bytes) == 0 || wire.FrameKind(it.in.Bytes[0]) != wire.FrameSetting {
+		return false
+	}
+	read, err := wire.ReadFrame(it.in.Bytes)
+	if err != nil {
+		return false // the member's core ends the communicator for it
+	}
+	m := read.(*wire.Setting)
+	if m.Step == wire.SettingDecide && !isTerms(m.Value) {
+		return false
+	}
+	l.inputs = append(l.inputs, setting.Input{Kind: setting.Frame, From: it.in.Rank, Message: m})
+	return true
+}
+
+// connected notes a new connection.
+func (l *settingLoop) connected(it *item) {
+	if it.stream.class == peer.Control {
+		l.inputs = append(l.inputs, setting.Input{Kind: setting.Connected, From: it.in.Rank})
+	}
+}
+
+// agreesFirst has the members, which are all there, agree on terms to begin with.
+func (s *stepper) agreesFirst() {
+	first := s.gathered.core.Setting()
+	t, err := readTerms(first)
+	if err != nil { // never: see gathering.takes
+		return
+	}
+	parent, children := s.neighbours()
+	s.terming.core, s.terming.isDue = setting.New(parent, children, t.coded), s.rank == 0
+	s.messaging.mu.Lock()
+	s.messaging.agreed.now = t
+	s.messaging.mu.Unlock()
+}
+
+// agrees steps the agreement, if there is anything to do.
+func (s *stepper) agrees(out *endpoint.Output) {
+	l := &s.terming
+	if l.core == nil {
+		l.inputs = l.inputs[:0]
+		return
+	}
+	if l.isDue && s.rank == 0 {
+		l.inputs = append(l.inputs, setting.Input{Kind: setting.Wish, Value: s.wanted().coded})
+	}
+	l.isDue = false
+	for len(l.inputs) > 0 {
+		l.out.Reset()
+		l.core.Step(l.inputs, &l.out)
+		clear(l.inputs)
+		l.inputs = l.inputs[:0]
+		for _, m := range l.out.Sends {
+			out.Messages = append(out.Messages, endpoint.Message{To: m.To, Head: m.Frame})
+		}
+		for _, d := range l.out.Decided {
+			if t, err := readTerms(d.Value); err == nil { // always: see takes
+				s.messaging.decide(planned{d.Position, t})
+			}
+		}
+		if l.out.Asked {
+			l.inputs = append(l.inputs, setting.Input{Kind: setting.Promise, Position: s.messaging.promise()})
+		}
+	}
+}
