@@ -53,8 +53,8 @@ func (o *Operation) validateParts(width int) error {
 	switch {
 	case !copies && o.Collective != wire.Reduce:
 		return fmt.Errorf("%w: %s in parts", ErrOperation, o.Collective)
-	case o.Aside || o.Whole.IsSet:
-		return fmt.Errorf("%w: a piece, or without its result, and in parts", ErrOperation)
+	case o.Aside:
+		return fmt.Errorf("%w: without its result, and in parts", ErrOperation)
 	case !p.Holds.isIn(o.Elements), !p.Wants.isIn(o.Elements), !p.Skip.isIn(o.Elements),
 		p.Ends != nil && last != o.Elements, p.Each < 0, p.Each > 0 && (p.Ends != nil || o.Elements%p.Each != 0):
 		return fmt.Errorf("%w: the parts are not those of %d elements", ErrOperation, o.Elements)

@@ -115,7 +115,6 @@ func TestPartsAreValidated(t *testing.T) {
 		"right":                          func(*Operation, *Parts) {},
 		"an allreduce":                   func(o *Operation, _ *Parts) { o.Collective, o.Function = wire.Allreduce, reduce.Sum },
 		"aside":                          func(o *Operation, _ *Parts) { o.Aside = true },
-		"a piece":                        func(o *Operation, _ *Parts) { o.Whole = Whole{IsSet: true, Elements: 8} },
 		"held beyond the end":            func(_ *Operation, p *Parts) { p.Holds = Range{8, 10} },
 		"wanted beyond the end":          func(_ *Operation, p *Parts) { p.Wants = Range{1, 9} },
 		"a range that ends early":        func(_ *Operation, p *Parts) { p.Skip = Range{3, 2} },
