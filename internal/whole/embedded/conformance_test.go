@@ -102,8 +102,8 @@ func gated(ctx context.Context, t *testing.T) (*embedded.Fabric, map[string]*gat
 	return f, gates
 }
 
-// conform runs the suite at all members, and returns what each has counted.
-func conform(ctx context.Context, t *testing.T, comms []*hostlib.Communicator, cfg conformance.Config, h *thief) []conformance.Result {
+// runSuite runs the suite at all members, and returns what each has counted.
+func runSuite(ctx context.Context, t *testing.T, comms []*hostlib.Communicator, cfg conformance.Config, h *thief) []conformance.Result {
 	t.Helper()
 	results := make([]conformance.Result, len(comms))
 	err := embedded.Each(comms, func(rank int, c *hostlib.Communicator) (err error) {
@@ -148,7 +148,7 @@ func TestConformanceBySwitches(t *testing.T) {
 	f, _ := gated(ctx, t)
 	for _, hosts := range [][]string{nil, {"h2", "h0"}, {"h1", "h3", "h0"}} {
 		comms := communicators(ctx, t, f, "all", hosts...)
-		for rank, r := range conform(ctx, t, comms, selection(0, 1, 13, 3000), nil) {
+		for rank, r := range runSuite(ctx, t, comms, selection(0, 1, 13, 3000), nil) {
 			if r.Transports[hostlib.Offload] < 100 || r.Transports[hostlib.Hosts] < 100 || len(r.Transports) != 2 {
 				t.Errorf("rank %d of %d: %v", rank, len(comms), r.Transports)
 			}
@@ -276,7 +276,7 @@ func TestConformanceWithFallbacks(t *testing.T) {
 		cfg.Functions, cfg.Types = []reduce.Function{reduce.Sum, reduce.MinLoc}, []reduce.Type{reduce.Float32}
 		cfg.Counts, cfg.Roots = []int{0, 1, 2000}, []int{2}
 	}
-	results := conform(ctx, t, comms, cfg, h)
+	results := runSuite(ctx, t, comms, cfg, h)
 	h.done.Wait()
 	if h.err != nil {
 		t.Fatal(h.err)
