@@ -29,7 +29,6 @@ const (
 	processAt  = 128
 	perProcess = 128
 	waitsAt    = 24 // after three counters: whether it waits
-	bellAt     = 28
 	slotAt     = processAt + MaxProcesses*perProcess
 	perSlot    = 1024
 	noteAt     = 8 * MaxProcesses // after a tag for each process
@@ -48,13 +47,32 @@ type Board struct {
 	Shape
 	own    int
 	memory []byte
+	bells  bells
 }
+
+// bells wake processes. One that is rung before it waits does not wait.
+type bells interface {
+	ring(process int)
+	wait()
+}
+
+// alone is the bell of a process that shares with nobody.
+type alone chan struct{}
+
+func (a alone) ring(int) {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+}
+
+func (a alone) wait() { <-a }
 
 // Alone returns the board of a process that shares it with nobody, and has no areas.
 func Alone(slots int) *Board {
 	s := Shape{Processes: 1, Slots: slots}
 	words := make([]uint64, s.size()/8)
-	return &Board{s, 0, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.size())}
+	return &Board{s, 0, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.size()), make(alone, 1)}
 }
 
 func (b *Board) word64(at int) *uint64 { return (*uint64)(unsafe.Pointer(&b.memory[at])) }
@@ -110,19 +128,17 @@ func (b *Board) Wake(who int) {
 func (b *Board) Ring(process int) {
 	at := processAt + process*perProcess
 	if atomic.LoadUint32(b.word32(at+waitsAt)) != 0 {
-		atomic.AddUint32(b.word32(at+bellAt), 1)
-		futexWake(b.word32(at + bellAt))
+		b.bells.ring(process)
 	}
 }
 
 // Wait returns when may reports true, or the process was woken: whoever makes it true rings
 // after that. One goroutine waits at a time.
 func (b *Board) Wait(may func() bool) {
-	at := processAt + b.own*perProcess
-	waits, bell := b.word32(at+waitsAt), b.word32(at+bellAt)
+	waits := b.word32(processAt + b.own*perProcess + waitsAt)
 	atomic.StoreUint32(waits, 1)
-	if seen := atomic.LoadUint32(bell); !may() {
-		futexWait(bell, seen)
+	if !may() {
+		b.bells.wait()
 	}
 	atomic.StoreUint32(waits, 0)
 }

@@ -6,7 +6,7 @@
 // checks that the other one's process is of the same user. The connection stays open: when it
 // ends, and the other process has not said before that it leaves, that process has died.
 //
-// A process waits by a futex on a word of its own in the memory. The others change it, and
-// wake the process, only where it says that it waits. The memory is freed when all processes
+// A process waits on an eventfd of its own, which all have with the memory, so that a goroutine
+// waits and no thread; the others write to it only where the process says that it waits. The memory is freed when all processes
 // have closed it or have died: it has no name that could stay.
 package sharedmemory

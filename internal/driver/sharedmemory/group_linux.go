@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,10 +25,58 @@ type Group struct {
 	tasks  sync.WaitGroup
 }
 
+// eventBells are an eventfd of each process. A goroutine that waits holds no thread.
+type eventBells struct {
+	all []int    // of all processes, to ring
+	own *os.File // of this one; it is among all
+}
+
+func makeBells(processes int) (all []int, err error) {
+	for range processes {
+		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		if err != nil {
+			closeAll(all)
+			return nil, err
+		}
+		all = append(all, fd)
+	}
+	return all, nil
+}
+
+func closeAll(files []int) {
+	for _, fd := range files {
+		_ = unix.Close(fd)
+	}
+}
+
+func newBells(all []int, own int) *eventBells {
+	return &eventBells{all, os.NewFile(uintptr(all[own]), "eventfd")}
+}
+
+func (b *eventBells) ring(process int) {
+	one := [8]byte{1}
+	_, _ = unix.Write(b.all[process], one[:]) // full, it wakes all the same
+}
+
+func (b *eventBells) wait() {
+	var count [8]byte
+	_, _ = b.own.Read(count[:])
+}
+
+func (b *eventBells) close(own int) {
+	for p, fd := range b.all {
+		if p != own {
+			_ = unix.Close(fd)
+		}
+	}
+	_ = b.own.Close()
+}
+
 // Offer is memory that the first process offers to the others.
 type Offer struct {
 	board    *Board
 	file     int
+	bells    []int
 	listener *net.UnixListener
 }
 
@@ -39,11 +87,14 @@ func MakeOffer(s Shape) (*Offer, error) {
 		return nil, fmt.Errorf("sharedmemory: making memory: %w", err)
 	}
 	o := &Offer{file: file}
-	if err = unix.Ftruncate(file, int64(s.size())); err == nil {
+	if o.bells, err = makeBells(s.Processes); err == nil {
+		err = unix.Ftruncate(file, int64(s.size()))
+	}
+	if err == nil {
 		_, err = unix.FcntlInt(uintptr(file), unix.F_ADD_SEALS, seals)
 	}
 	if err == nil {
-		o.board, err = mapped(file, s, 0)
+		o.board, err = mapped(file, s, 0, nil)
 	}
 	if err == nil {
 		o.listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: "@tributary-" + rand.Text(), Net: "unix"})
@@ -55,12 +106,12 @@ func MakeOffer(s Shape) (*Offer, error) {
 	return o, nil
 }
 
-func mapped(file int, s Shape, own int) (*Board, error) {
+func mapped(file int, s Shape, own int, b *eventBells) (*Board, error) {
 	memory, err := unix.Mmap(file, 0, s.size(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, err
 	}
-	return &Board{s, own, memory}, nil
+	return &Board{s, own, memory, b}, nil
 }
 
 // Name returns what the others have to know: the name of a socket, of at most MaxName bytes.
@@ -72,6 +123,7 @@ const MaxName = 64
 // Accept returns the group when all other processes have taken the memory. After an error the
 // offer is closed.
 func (o *Offer) Accept(ctx context.Context) (*Group, error) {
+	o.board.bells = newBells(slices.Clone(o.bells), 0)
 	g := &Group{Board: o.board, others: map[int]*net.UnixConn{}}
 	defer o.listener.Close()
 	defer context.AfterFunc(ctx, func() { _ = o.listener.Close() })()
@@ -110,7 +162,7 @@ func (o *Offer) give(ctx context.Context, conn *net.UnixConn) (process int, err 
 	if process = int(b[0]); process == 0 || process >= o.board.Processes {
 		return 0, fmt.Errorf("sharedmemory: process %d of %d", process, o.board.Processes)
 	}
-	_, _, err = conn.WriteMsgUnix(b[:], unix.UnixRights(o.file), nil)
+	_, _, err = conn.WriteMsgUnix(b[:], unix.UnixRights(append([]int{o.file}, o.bells...)...), nil)
 	return process, err
 }
 
@@ -122,6 +174,7 @@ func (o *Offer) Close() {
 	if o.board != nil {
 		_ = unix.Munmap(o.board.memory)
 	}
+	closeAll(o.bells)
 	_ = unix.Close(o.file)
 }
 
@@ -149,7 +202,7 @@ func take(conn *net.UnixConn, s Shape, own int) (*Board, error) {
 	if _, err := conn.Write([]byte{byte(own)}); err != nil {
 		return nil, err
 	}
-	b, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	b, control := make([]byte, 1), make([]byte, unix.CmsgSpace(4*(1+s.Processes)))
 	_, n, _, _, err := conn.ReadMsgUnix(b, control)
 	if err != nil {
 		return nil, err
@@ -159,22 +212,34 @@ func take(conn *net.UnixConn, s Shape, own int) (*Board, error) {
 		return nil, errors.Join(errors.New("no memory has come"), err)
 	}
 	files, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(files) != 1 {
-		return nil, errors.Join(errors.New("no memory has come"), err)
+	if err != nil || len(files) != 1+s.Processes {
+		closeAll(files)
+		return nil, errors.Join(fmt.Errorf("%d files have come, want the memory and %d bells", len(files), s.Processes), err)
 	}
-	defer func() { _ = unix.Close(files[0]) }()
-	var is unix.Stat_t
-	if err := unix.Fstat(files[0], &is); err != nil {
+	board, err := check(files[0], s, own)
+	_ = unix.Close(files[0])
+	if err != nil {
+		closeAll(files[1:])
 		return nil, err
 	}
-	sealed, err := unix.FcntlInt(uintptr(files[0]), unix.F_GET_SEALS, 0)
+	board.bells = newBells(files[1:], own)
+	return board, nil
+}
+
+// check maps memory that is as it should be.
+func check(file int, s Shape, own int) (*Board, error) {
+	var is unix.Stat_t
+	if err := unix.Fstat(file, &is); err != nil {
+		return nil, err
+	}
+	sealed, err := unix.FcntlInt(uintptr(file), unix.F_GET_SEALS, 0)
 	if err != nil {
 		return nil, err
 	}
 	if is.Size != int64(s.size()) || sealed&seals != seals {
 		return nil, fmt.Errorf("memory of %d bytes with seals %#x, want %d with %#x", is.Size, sealed, s.size(), seals)
 	}
-	return mapped(files[0], s, own)
+	return mapped(file, s, own, nil)
 }
 
 // sameUser refuses a process of another user.
@@ -218,14 +283,6 @@ func (g *Group) Close() error {
 	for _, conn := range g.others {
 		_ = conn.Close()
 	}
+	g.bells.(*eventBells).close(g.own)
 	return unix.Munmap(g.memory)
-}
-
-func futexWait(word *uint32, seen uint32) {
-	// The errors are that the word has changed, and a signal: the caller looks again.
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 0 /* FUTEX_WAIT */, uintptr(seen), 0, 0, 0)
-}
-
-func futexWake(word *uint32) {
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), 1 /* FUTEX_WAKE */, 1, 0, 0, 0)
 }
