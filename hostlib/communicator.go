@@ -47,6 +47,7 @@ type Communicator struct {
 
 	gathered  gathering // the loop's
 	messaging messaging
+	recovery  recovery
 
 	ctx   context.Context // of links
 	stop  context.CancelFunc
@@ -83,6 +84,8 @@ type Communicator struct {
 	late       lateness
 	multitree  *multitree // if it has several trees; set before it is handed out
 	processes  *processes // if several processes of a host are members, and share memory; likewise
+
+	shrunkFrom *Communicator // of recovery.turn: what this one was shrunk from; nil: it was not, or that is forgotten
 }
 
 // Communicator forms a group with the other members, who all call it with the
@@ -145,7 +148,8 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
 		requests: map[uint64]*Request{}, messaging: messaging{closed: make(chan struct{})},
-		status: status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
+		recovery: recovery{turn: make(chan struct{}, 1)},
+		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
 	if !sub.onHosts && !options.noSwitches {
 		c.manager = h.manager
@@ -253,6 +257,7 @@ func (c *Communicator) openData() error {
 // discard ends a communicator that could not be opened.
 func (c *Communicator) discard() {
 	c.messaging.close()
+	c.recovery.close()
 	c.host.leaveTombstone(c, nil)
 	c.stop()
 	for _, l := range c.links {

@@ -88,6 +88,7 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 	if g.out.Formed {
 		s.messaging.begin(g.core.Life())
 		s.agreesFirst()
+		s.beginRecovery(g.core.Life())
 		close(s.formed)
 	}
 }

@@ -94,6 +94,7 @@ type Host struct {
 	closed     bool
 	comms      map[attempt]*Communicator // until they have ended
 	names      map[string]*Communicator  // those that stand
+	ended      []*Communicator           // those that have ended, and can be shrunk; the oldest first
 	tombstones tombstones
 	parked     parked
 }

@@ -122,6 +122,7 @@ func (c *Communicator) finish() {
 	c.watch.end()
 	c.refuseAll(ErrEnded)
 	c.messaging.close()
+	c.host.keepRecovery(c)
 	c.host.leaveTombstone(c, c.word)
 	for _, l := range c.links {
 		l.shut(c.word)

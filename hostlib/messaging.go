@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -57,7 +58,10 @@ func (c *Communicator) openMessaging() error {
 		m.err = err
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return c.openRecovery()
 }
 
 // before returns the communicators with the same digest that have not ended yet, but c.
@@ -255,7 +259,7 @@ func (c *Communicator) disagree(calls [2]wire.Called) {
 func (h *Host) addressOf(process string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range h.comms {
+	for _, c := range slices.AppendSeq(slices.Clone(h.ended), maps.Values(h.comms)) {
 		if i := slices.IndexFunc(c.members, func(m Member) bool { return m.Addr != "" && m.process() == process }); i >= 0 {
 			return c.members[i].Addr
 		}

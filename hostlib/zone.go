@@ -80,4 +80,5 @@ func (h *Host) died(x membership.Notice) {
 	for _, l := range h.links.toHost(x.Member.Name) {
 		l.died(x.Member.Version.Incarnation, "membership reports: "+x.String())
 	}
+	h.diedInRecoveries(x)
 }

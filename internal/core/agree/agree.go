@@ -172,6 +172,9 @@ func (c *Core) open() *round {
 		for _, rank := range r.before.Failed {
 			c.dead.add(rank)
 		}
+		if c.dead.count > len(r.before.Failed) {
+			c.disturb(r)
+		}
 		c.imply(r)
 	}
 	return c.next

@@ -29,8 +29,8 @@
 //
 // A wave that meets a dead member comes back as a Nak, which names it, and the leader sends it
 // again over another tree. When the leader dies the next member, which watches those below it,
-// collects anew, and takes over the value that was locked by the latest leader, if one was. A
-// value is decided once all that live have locked it, so that no later leader can miss it.
+// collects anew, and takes over the value that is locked, if one is. A value is decided once all
+// that live have locked it, so that no later leader can miss it.
 //
 // The first Collect is implied: members acknowledge it when they start, up the tree over those
 // that the decision before has not named. So without failures the value goes up, down, up and

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
 )
 
 // group is members with messages on their way. It is the oracle, too: it knows who has given
@@ -276,4 +275,3 @@ func (g *group) key() string {
 	}
 	return b.String()
 }
-

@@ -43,7 +43,6 @@ type Value struct {
 
 // locked is a value that a member has stored.
 type locked struct {
-	by        uint32 // the leader's rank
 	is        bool
 	isDecided bool
 	value     Value
@@ -86,7 +85,6 @@ func (m *message) fields(c *cursor.Cursor, size int) {
 		cursor.Uint64(c, &m.flags)
 		c.Bits(&m.lock.is, &m.lock.isDecided)
 		if m.lock.is {
-			cursor.Varint(c, &m.lock.by, uint64(size-1))
 			m.lock.value.fields(c, size)
 		}
 	case Late:

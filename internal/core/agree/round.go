@@ -41,7 +41,7 @@ type round struct {
 	// answered: the parent has an Ack or a Nak; at the leader: the next wave follows.
 	isAnswered bool
 	acked      uint64 // AND of the children's flags
-	found      locked // the latest that was locked below
+	found      locked // what was locked below
 
 	slowAt core.Time
 	pause  time.Duration
@@ -135,7 +135,7 @@ func (c *Core) command(r *round, from uint32, m *message) {
 	}
 	c.take(r, m.stamp, m.kind, m.failed)
 	if m.kind != Collect && !r.isDecided() {
-		r.lock = locked{by: m.ballot, is: true, value: m.lock.value}
+		r.lock = locked{is: true, value: m.lock.value}
 	}
 	if m.kind == Commit {
 		c.decide(r)
@@ -157,13 +157,15 @@ func (c *Core) answered(r *round, from uint32, m *message) {
 	}
 	r.pending = slices.Delete(r.pending, i, i+1)
 	r.acked &= m.flags
-	r.found = later(r.found, m.lock)
+	r.found = known(r.found, m.lock)
 	c.advance(r)
 }
 
-// later returns what is decided, or was locked by the later leader.
-func later(a, b locked) locked {
-	if !a.is || b.is && (b.isDecided || !a.isDecided && b.by > a.by) {
+// known returns what is known of two members' locks. Two that live have no different values: a value
+// is locked anew only once all that live have answered that they have none, and no Lock of an
+// earlier leader reaches them after that.
+func known(a, b locked) locked {
+	if !a.is || b.isDecided {
 		return b
 	}
 	return a
@@ -199,7 +201,7 @@ func (c *Core) advance(r *round) {
 	r.isAnswered = true
 	if r.kind == Collect {
 		r.acked &= r.flags
-		r.found = later(r.found, r.lock)
+		r.found = known(r.found, r.lock)
 	}
 	if r.ballot != c.cfg.Rank {
 		m := c.answer(r, Ack)
@@ -220,7 +222,6 @@ func (c *Core) advance(r *round) {
 		if r.lock = r.found; !r.lock.is {
 			r.lock = locked{is: true, value: Value{r.acked, c.dead.list()}}
 		}
-		r.lock.by = c.cfg.Rank
 		c.begin(r, Lock)
 	case Lock:
 		c.decide(r)

@@ -1,0 +1,174 @@
+package hostlib
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tributary-fabric/tributary/internal/core/agree"
+)
+
+// Shrink makes a communicator of the members that live, in the order of their ranks: after a
+// member's death has ended this one, or at any time before. It is collective among them, and they
+// may call it at different times. They agree on who has died, so all get the same members, or an
+// error; when more die meanwhile, the others go on without them. Who has closed its host, or has
+// called Abort, counts as dead.
+//
+// Without options the new communicator has those of this one; otherwise all give the same. It has
+// a tree of switches of its own. If ctx ends first, the error names the members that are waited
+// for, as far as is known; Shrink may be called again. An error that wraps ErrEnded says that this
+// member can take no part: others hold it dead, it has called Abort, or the communicator was left
+// or formed again. Where a network is cut in two, either side may hold the other dead.
+func (c *Communicator) Shrink(ctx context.Context, options ...GroupOption) (*Communicator, error) {
+	smaller, err := c.shrink(ctx, options)
+	if err != nil {
+		return nil, fmt.Errorf("hostlib: shrinking %q: %w", c.name, err)
+	}
+	return smaller, nil
+}
+
+func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Communicator, error) {
+	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
+		return nil, fmt.Errorf("%w: option %d is nil", ErrArgument, i)
+	}
+	v := &c.recovery
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := c.startRecovery(); err != nil {
+		return nil, err
+	}
+	if c.Err() != nil {
+		c.learnOfEnd() // before this member gives its flags
+	}
+	for {
+		d, err := c.settleMembers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if v.formed != nil {
+			if smaller := v.formed; d.Flags&1 != 0 && smaller.isOf(c, d.Failed) {
+				v.formed = nil
+				c.succeeded(smaller)
+				return smaller, nil
+			}
+			c.dropFormed()
+		}
+		if err := c.formSurvivors(ctx, d, options); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// settleMembers agrees on the members that live, and on whether they have formed their
+// communicator by the decision before: then Flags is 1.
+func (c *Communicator) settleMembers(ctx context.Context) (agree.Decision, error) {
+	v := &c.recovery
+	v.mu.Lock()
+	if !v.decided { // else one was reached after this member had given its flags
+		flags := uint64(0)
+		if v.formed != nil {
+			flags = 1
+		}
+		c.agreesLocked(agree.Input{Kind: agree.Start, Flags: flags})
+	}
+	v.mu.Unlock()
+	if err := c.awaitRecovery(ctx, func() bool { return v.decided }); err != nil {
+		c.dropFormed()
+		return agree.Decision{}, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.decided = false
+	return v.decision, nil
+}
+
+// formSurvivors forms the communicator of those that a decision leaves. An error is one of this
+// member alone; if others have died, or have given up, there is none.
+func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, options []GroupOption) error {
+	v := &c.recovery
+	forming, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.agrees(agree.Input{Kind: agree.Open}) // so that this member finds out who dies meanwhile
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		isOver := c.awaitRecovery(forming, func() bool { return v.disturbed })
+		if isOver == nil || forming.Err() == nil {
+			cancel()
+		}
+	}()
+	smaller, err := c.survivors(forming, d, options)
+	isDisturbed := forming.Err() != nil
+	cancel()
+	<-watched
+	if err == nil && isDisturbed {
+		smaller.Abort("members have died, or have given up, while it was formed")
+		err = ErrFormation
+	}
+	if err == nil {
+		v.formed = smaller
+		return nil
+	}
+	c.agrees(agree.Input{Kind: agree.Start}) // which has all others go on
+	switch {
+	case ctx.Err() != nil, !errors.Is(err, ErrFormation):
+		return err
+	default:
+		return nil
+	}
+}
+
+// survivors forms the communicator.
+func (c *Communicator) survivors(ctx context.Context, d agree.Decision, options []GroupOption) (*Communicator, error) {
+	var members []Member
+	for rank, m := range c.members {
+		if !slices.Contains(d.Failed, uint32(rank)) {
+			members = append(members, m)
+		}
+	}
+	if len(options) == 0 {
+		same := c.options
+		options = []GroupOption{func(t *groupOptions) { *t = same }}
+	}
+	return c.host.Communicator(ctx, shrunkName(c.name, d.Number), members, options...)
+}
+
+// shrunkName returns the name of the communicator that is made by an agreement of another's
+// members. One that would be too long is cut, and has a digest.
+func shrunkName(name string, number uint32) string {
+	const most = maxName - maxSuffix
+	if next := fmt.Sprintf("%s~%d", name, number); len(next) <= most {
+		return next
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s~%d", name, number))
+	return fmt.Sprintf("%.*s~%x", most/2, name, sum[:16])
+}
+
+// isOf reports whether it is of all members of c but these.
+func (s *Communicator) isOf(c *Communicator, but []uint32) bool {
+	return len(s.members) == len(c.members)-len(but)
+}
+
+// dropFormed ends a communicator that not all survivors have.
+func (c *Communicator) dropFormed() {
+	if s := c.recovery.formed; s != nil {
+		c.recovery.formed = nil
+		s.Abort("not all members have formed it")
+	}
+}
+
+// succeeded notes that all survivors have a communicator. By then nobody misses a decision of the
+// communicator that this one was made of.
+func (c *Communicator) succeeded(s *Communicator) {
+	s.shrunkFrom = c
+	if before := c.shrunkFrom; before != nil {
+		c.shrunkFrom = nil
+		c.host.endRecoveries(func(o *Communicator) bool { return o == before })
+	}
+}

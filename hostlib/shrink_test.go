@@ -1,0 +1,248 @@
+package hostlib
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// shrink has the survivors shrink their communicators, and checks that all have the same members.
+// What is at the place of a dead member is nil.
+func shrink(t testing.TB, comms []*Communicator, options ...GroupOption) []*Communicator {
+	t.Helper()
+	ctx := within(t)
+	all := make([]*Communicator, len(comms))
+	each(len(comms), func(i int) {
+		if comms[i] == nil {
+			return
+		}
+		var err error
+		if all[i], err = comms[i].Shrink(ctx, options...); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	var smaller []*Communicator
+	for i, c := range all {
+		if c == nil {
+			continue
+		}
+		if c.Rank() != len(smaller) || c.Members()[c.Rank()] != comms[i].Members()[i] {
+			t.Fatalf("rank %d has become %d of %v", i, c.Rank(), c.Members())
+		}
+		smaller = append(smaller, c)
+	}
+	for _, c := range smaller {
+		if c.Size() != len(smaller) || c.Name() != smaller[0].Name() {
+			t.Fatalf("%q of %d, want %q of %d", c.Name(), c.Size(), smaller[0].Name(), len(smaller))
+		}
+	}
+	return smaller
+}
+
+// without returns comms with nil at some places.
+func without(comms []*Communicator, ranks ...int) []*Communicator {
+	all := append([]*Communicator(nil), comms...)
+	for _, rank := range ranks {
+		all[rank] = nil
+	}
+	return all
+}
+
+// soon has deaths be noticed soon, also of a process whose end nobody reports.
+func soon(c *Config) { c.DeadAfter = 500 * time.Millisecond }
+
+// TestShrinkAlive: a communicator in which nobody has died has a copy, again and again, and goes on.
+func TestShrinkAlive(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"})
+	comms := form(t, "test", hosts, members)
+	for range 3 {
+		smaller := shrink(t, comms)
+		sum(t, smaller, 100)
+		sum(t, comms, 100)
+		leave(t, smaller)
+	}
+	leave(t, comms)
+	if _, err := comms[0].Shrink(t.Context()); !errors.Is(err, ErrEnded) {
+		t.Errorf("after Leave: %v", err)
+	}
+}
+
+// TestShrinkAfterDeath: whoever has died, abruptly or by closing its host, the others have a
+// communicator without it, in their old order; that of two leaves one.
+func TestShrinkAfterDeath(t *testing.T) {
+	for _, n := range []int{2, 3, 6} {
+		for dead := range n {
+			for _, how := range []string{"killed", "closed", "aborted"} {
+				t.Run(fmt.Sprintf("%d of %d %s", dead, n, how), func(t *testing.T) {
+					hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}[:n], soon)
+					comms := form(t, "test", hosts, members)
+					sum(t, comms, 10)
+					switch how {
+					case "killed":
+						kill(t, hosts[dead])
+					case "closed":
+						if err := hosts[dead].Close(t.Context()); err != nil {
+							t.Error(err)
+						}
+					default:
+						comms[dead].Abort("a test")
+						if _, err := comms[dead].Shrink(t.Context()); !errors.Is(err, ErrEnded) {
+							t.Errorf("who has aborted gets %v", err)
+						}
+					}
+					smaller := shrink(t, without(comms, dead))
+					sum(t, smaller, 1000)
+					leave(t, smaller)
+				})
+			}
+		}
+	}
+}
+
+// TestShrinkAtDifferentTimes: members call Shrink one after the other has waited for long, and one
+// gives up, which the error of another names, and calls again.
+func TestShrinkAtDifferentTimes(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, soon, func(c *Config) { c.SlowAfter = 10 * time.Millisecond })
+	comms := form(t, "test", hosts, members)
+	kill(t, hosts[1])
+	waits := func(c *Communicator, on string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := c.Shrink(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), on) {
+				t.Errorf("got %v, want that it waits for %s", err, on)
+			}
+		})
+		until(within(t), t, "it is known who is waited for", func() bool {
+			v := &c.recovery
+			v.mu.Lock()
+			isBegun := v.core != nil && v.core.IsDead(1) && v.core.HasStarted()
+			v.mu.Unlock()
+			return isBegun && strings.Contains(c.awaited(), on)
+		})
+		cancel()
+		wg.Wait()
+	}
+	waits(comms[0], "rank 2 (h2)")
+	waits(comms[2], "rank 0 (h0)")
+	smaller := shrink(t, without(comms, 1))
+	sum(t, smaller, 100)
+	leave(t, smaller)
+}
+
+// TestShrinkAgain: members die one after the other, until one is left; what has ended before is
+// forgotten.
+func TestShrinkAgain(t *testing.T) {
+	names := []string{"h0", "h1", "h2", "h3", "h4", "h5"}
+	hosts, members := joinAs(t, names, soon)
+	comms := form(t, "test", hosts, members)
+	for _, dead := range []int{0, 4, 1, 2, 0} {
+		sum(t, comms, 100)
+		kill(t, comms[dead].host)
+		comms = shrink(t, without(comms, dead))
+	}
+	sum(t, comms, 100)
+	if n := len(comms[0].host.ended); n > 2 {
+		t.Errorf("%d communicators that have ended are kept", n)
+	}
+}
+
+// TestDeathsDuringShrink: members die at any moment of it; the others go on without them.
+func TestDeathsDuringShrink(t *testing.T) {
+	for k := range 12 {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}, soon)
+			comms := form(t, "test", hosts, members)
+			kill(t, hosts[3])
+			dies := []int{0, 1, 5}[k%3]
+			var wg sync.WaitGroup
+			wg.Go(func() { // it dies when it has come so far, or never calls
+				if k < 3 {
+					kill(t, hosts[dies])
+					return
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var shrinking sync.WaitGroup
+				shrinking.Go(func() { _, _ = comms[dies].Shrink(ctx) })
+				v := &comms[dies].recovery
+				until(within(t), t, "the member has come so far", func() bool {
+					v.mu.Lock()
+					defer v.mu.Unlock()
+					if v.core == nil {
+						return false
+					}
+					switch k / 3 {
+					case 1:
+						return v.core.HasStarted()
+					case 2:
+						return v.core.Number() >= 2
+					default:
+						return v.core.Number() == 2 && v.core.HasStarted() || v.core.Number() > 2
+					}
+				})
+				kill(t, hosts[dies])
+				cancel()
+				shrinking.Wait()
+			})
+			ctx := within(t)
+			smaller := make([]*Communicator, 6)
+			each(6, func(i int) {
+				if i == 3 || i == dies {
+					return
+				}
+				for c := comms[i]; ; { // it may have been formed with who died right after that
+					var err error
+					if c, err = c.Shrink(ctx); err != nil {
+						t.Errorf("rank %d: %v", i, err)
+						return
+					}
+					v := make([]int64, 10)
+					if _, err = Allreduce(ctx, c, reduce.Sum, v, v); err == nil && c.Size() == 4 {
+						smaller[i] = c
+						return
+					}
+				}
+			})
+			wg.Wait()
+			if !t.Failed() {
+				shrunk := without(nil)
+				for _, c := range smaller {
+					if c != nil {
+						shrunk = append(shrunk, c)
+					}
+				}
+				sum(t, shrunk, 100)
+				leave(t, shrunk)
+			}
+		})
+	}
+}
+
+// TestShrinkOnSwitches: the survivors have a tree of switches of their own, whoever dies.
+func TestShrinkOnSwitches(t *testing.T) {
+	for dead := range 4 {
+		t.Run(fmt.Sprint(dead), func(t *testing.T) {
+			f := newFabric(t, 2, func(*agentd.Config) {})
+			hosts, members := f.join(soon)
+			comms := form(t, "test", hosts, members)
+			offloaded(t, comms, 0)
+			sum(t, comms, 10_000)
+			kill(t, hosts[dead])
+			smaller := shrink(t, without(comms, dead))
+			offloaded(t, smaller, 0)
+			wantTransport(t, sum(t, smaller, 10_000), Offload)
+			leave(t, smaller)
+		})
+	}
+}
