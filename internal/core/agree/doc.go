@@ -34,7 +34,7 @@
 //
 // The first Collect is implied: members acknowledge it when they start, up the tree over those
 // that the decision before has not named. So without failures the value goes up, down, up and
-// down a tree once, and a process sends at most 2 log2(n) + 2 messages.
+// down a tree once, and a process sends at most 2 log2(n) + 3 messages.
 //
 // # States of an agreement
 //
