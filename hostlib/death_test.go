@@ -109,9 +109,7 @@ func endings(t *testing.T, hosts []*Host, members []Member, elements int, onSwit
 		}
 	}
 	running.Wait()
-	for _, rank := range dead {
-		kill(t, hosts[rank])
-	}
+	die(t, hosts, dead...)
 	for _, rank := range dead { // its calls end, too
 		for name := range collectives {
 			comms[name][rank].Abort("it is dead")
@@ -159,7 +157,7 @@ func endings(t *testing.T, hosts []*Host, members []Member, elements int, onSwit
 func TestDeathInEveryCollective(t *testing.T) {
 	for k, dead := range [][]int{{0}, {1}, {4}, {0, 3}, {1, 2}, {0, 1, 2, 3}} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
-			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, soon)
+			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
 			endings(t, hosts, members, []int{20, 20_000}[k%2], false, dead...)
 		})
 	}
@@ -170,7 +168,7 @@ func TestDeathInEveryCollectiveOnSwitches(t *testing.T) {
 	for _, dead := range [][]int{{0}, {2}, {1, 3}, {0, 1}} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			f := newFabric(t, 2, func(*agentd.Config) {})
-			hosts, members := f.join(soon)
+			hosts, members := f.join(patient)
 			endings(t, hosts, members, 2000, true, dead...)
 		})
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
+	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -58,8 +60,25 @@ func without(comms []*Communicator, ranks ...int) []*Communicator {
 	return all
 }
 
-// soon has deaths be noticed soon, also of a process whose end nobody reports.
-func soon(c *Config) { c.DeadAfter = 500 * time.Millisecond }
+// patient has nobody count as dead for its silence: what holds up the test's process kills none.
+func patient(c *Config) { c.DeadAfter = patience }
+
+// die kills a host, and has the others hear of that as from membership.
+func die(t *testing.T, hosts []*Host, ranks ...int) {
+	t.Helper()
+	for _, rank := range ranks {
+		kill(t, hosts[rank])
+	}
+	for _, rank := range ranks {
+		x := membership.Notice{Kind: membership.Left, Cause: membership.Failed}
+		x.Member.Name, x.Member.Version.Incarnation = hosts[rank].Name(), hosts[rank].Incarnation()
+		for i, h := range hosts {
+			if i != rank {
+				h.died(x)
+			}
+		}
+	}
+}
 
 // TestShrinkAlive: a communicator in which nobody has died has a copy, again and again, and goes on.
 func TestShrinkAlive(t *testing.T) {
@@ -84,12 +103,12 @@ func TestShrinkAfterDeath(t *testing.T) {
 		for dead := range n {
 			for _, how := range []string{"killed", "closed", "aborted"} {
 				t.Run(fmt.Sprintf("%d of %d %s", dead, n, how), func(t *testing.T) {
-					hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}[:n], soon)
+					hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}[:n], patient)
 					comms := form(t, "test", hosts, members)
 					sum(t, comms, 10)
 					switch how {
 					case "killed":
-						kill(t, hosts[dead])
+						die(t, hosts, dead)
 					case "closed":
 						if err := hosts[dead].Close(t.Context()); err != nil {
 							t.Error(err)
@@ -112,9 +131,9 @@ func TestShrinkAfterDeath(t *testing.T) {
 // TestShrinkAtDifferentTimes: members call Shrink one after the other has waited for long, and one
 // gives up, which the error of another names, and calls again.
 func TestShrinkAtDifferentTimes(t *testing.T) {
-	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, soon, func(c *Config) { c.SlowAfter = 10 * time.Millisecond })
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, patient, func(c *Config) { c.SlowAfter = 10 * time.Millisecond })
 	comms := form(t, "test", hosts, members)
-	kill(t, hosts[1])
+	die(t, hosts, 1)
 	waits := func(c *Communicator, on string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -144,11 +163,11 @@ func TestShrinkAtDifferentTimes(t *testing.T) {
 // forgotten.
 func TestShrinkAgain(t *testing.T) {
 	names := []string{"h0", "h1", "h2", "h3", "h4", "h5"}
-	hosts, members := joinAs(t, names, soon)
+	hosts, members := joinAs(t, names, patient)
 	comms := form(t, "test", hosts, members)
 	for _, dead := range []int{0, 4, 1, 2, 0} {
 		sum(t, comms, 100)
-		kill(t, comms[dead].host)
+		die(t, hosts, slices.Index(hosts, comms[dead].host))
 		comms = shrink(t, without(comms, dead))
 	}
 	sum(t, comms, 100)
@@ -161,14 +180,14 @@ func TestShrinkAgain(t *testing.T) {
 func TestDeathsDuringShrink(t *testing.T) {
 	for k := range 12 {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}, soon)
+			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5"}, patient)
 			comms := form(t, "test", hosts, members)
-			kill(t, hosts[3])
+			die(t, hosts, 3)
 			dies := []int{0, 1, 5}[k%3]
 			var wg sync.WaitGroup
 			wg.Go(func() { // it dies when it has come so far, or never calls
 				if k < 3 {
-					kill(t, hosts[dies])
+					die(t, hosts, dies)
 					return
 				}
 				ctx, cancel := context.WithCancel(t.Context())
@@ -191,7 +210,7 @@ func TestDeathsDuringShrink(t *testing.T) {
 						return v.core.Number() == 2 && v.core.HasStarted() || v.core.Number() > 2
 					}
 				})
-				kill(t, hosts[dies])
+				die(t, hosts, dies)
 				cancel()
 				shrinking.Wait()
 			})
@@ -234,11 +253,11 @@ func TestShrinkOnSwitches(t *testing.T) {
 	for dead := range 4 {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			f := newFabric(t, 2, func(*agentd.Config) {})
-			hosts, members := f.join(soon)
+			hosts, members := f.join(patient)
 			comms := form(t, "test", hosts, members)
 			offloaded(t, comms, 0)
 			sum(t, comms, 10_000)
-			kill(t, hosts[dead])
+			die(t, hosts, dead)
 			smaller := shrink(t, without(comms, dead))
 			offloaded(t, smaller, 0)
 			wantTransport(t, sum(t, smaller, 10_000), Offload)

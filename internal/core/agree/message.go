@@ -109,7 +109,9 @@ func ranks(c *cursor.Cursor, list *[]uint32, size int) {
 		}
 		gap := all[i] - least
 		cursor.Varint(c, &gap, uint64(size)-1-uint64(least))
-		all[i] = least + gap
+		if !c.Writes { // what is written may be read elsewhere at the same time
+			all[i] = least + gap
+		}
 		least = all[i] + 1
 	}
 }
