@@ -256,8 +256,8 @@ func (c *Communicator) openData() error {
 
 // discard ends a communicator that could not be opened.
 func (c *Communicator) discard() {
-	c.messaging.close()
 	c.recovery.close()
+	c.messaging.close()
 	c.host.leaveTombstone(c, nil)
 	c.stop()
 	for _, l := range c.links {

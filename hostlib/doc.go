@@ -44,7 +44,12 @@
 // communicator ends. It also ends for every member when one calls Abort, or closes its
 // host. When the context of a blocking operation ends, its caller alone stops waiting, with
 // an *UnfinishedError. The same members
-// may then form it again, under the same name.
+// may then form it again, under the same name; or those that live go on without the dead:
+//
+//	comm, err = comm.Shrink(ctx)
+//
+// All survivors call it, and get a communicator of the same members with a tree of its own, though
+// more may die meanwhile. docs/collectives.md has the rules.
 //
 // # Goroutines and connections
 //

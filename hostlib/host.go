@@ -270,6 +270,7 @@ func (h *Host) close(ctx context.Context) (err error) {
 	for _, c := range comms {
 		<-c.done
 	}
+	h.endRecoveries(func(*Communicator) bool { return true })
 	h.stop()
 	if h.lldp != nil {
 		h.lldp.Close()

@@ -121,8 +121,8 @@ func (c *Communicator) finish() {
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
+	c.host.keepRecovery(c) // before the next of the same members may open its own
 	c.messaging.close()
-	c.host.keepRecovery(c)
 	c.host.leaveTombstone(c, c.word)
 	for _, l := range c.links {
 		l.shut(c.word)

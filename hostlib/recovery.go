@@ -308,6 +308,8 @@ func (c *Communicator) awaitRecovery(ctx context.Context, holds func() bool) err
 			return fmt.Errorf("%w: other members hold this one dead, or it has called Abort", ErrEnded)
 		case is:
 			return nil
+		case isClosed && c.host.Err() != nil:
+			return ErrClosed
 		case isClosed:
 			return fmt.Errorf("%w: it was made again meanwhile", ErrEnded)
 		}

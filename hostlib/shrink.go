@@ -36,10 +36,14 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 	v := &c.recovery
 	select {
 	case v.turn <- struct{}{}:
-		defer func() { <-v.turn }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	default:
+		select {
+		case v.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: another call of Shrink goes on", context.Cause(ctx))
+		}
 	}
+	defer func() { <-v.turn }()
 	if err := c.startRecovery(); err != nil {
 		return nil, err
 	}

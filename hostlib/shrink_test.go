@@ -265,3 +265,83 @@ func TestShrinkOnSwitches(t *testing.T) {
 		})
 	}
 }
+
+// TestShrinkOfSeveralTrees: the communicator of the survivors has several trees, too, unless it is
+// to have others.
+func TestShrinkOfSeveralTrees(t *testing.T) {
+	f := newFabric(t, 2, func(*agentd.Config) {})
+	hosts, members := f.join(patient)
+	comms := form(t, "test", hosts, members, Stripes(2))
+	sum(t, comms, 10_000)
+	die(t, hosts, 2)
+	smaller := shrink(t, without(comms, 2))
+	sum(t, smaller, 10_000)
+	die(t, hosts, 0)
+	single := shrink(t, without(smaller, 0), OnHosts())
+	for _, c := range append(smaller[1:], single...) {
+		if isSingle := c.Size() == 2; (c.multitree == nil) != isSingle {
+			t.Errorf("%q of %d has several trees: %v", c.Name(), c.Size(), c.multitree != nil)
+		}
+	}
+	sum(t, single, 1000)
+	leave(t, single)
+}
+
+// TestShrinkArguments: who may not shrink gets an error that says why.
+func TestShrinkArguments(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"}, patient)
+	comms := form(t, "test", hosts, members)
+	if _, err := comms[0].Shrink(t.Context(), nil); !errors.Is(err, ErrArgument) {
+		t.Errorf("an option that is nil: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := comms[0].Shrink(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rank 1 (h1)") {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	die(t, hosts, 1)
+	<-comms[0].Done()
+	again := form(t, "test", hosts[:1], members[:1])
+	leave(t, again)
+	smaller := shrink(t, without(comms, 1))
+	leave(t, smaller)
+	if err := hosts[0].Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := comms[0].Shrink(t.Context()); !errors.Is(err, ErrEnded) && !errors.Is(err, ErrClosed) {
+		t.Errorf("on a host that is closed: %v", err)
+	}
+}
+
+// TestShrinkFormedAgain: a communicator that was formed again, by the same members, cannot be shrunk,
+// but the new one can.
+func TestShrinkFormedAgain(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
+	for range 3 {
+		comms := form(t, "test", hosts, members)
+		comms[1].Abort("a test")
+		for _, c := range comms {
+			<-c.Done()
+		}
+		again := form(t, "test", hosts, members)
+		if _, err := comms[0].Shrink(t.Context()); !errors.Is(err, ErrEnded) {
+			t.Errorf("the earlier one: %v", err)
+		}
+		smaller := shrink(t, again)
+		sum(t, smaller, 10)
+		leave(t, smaller)
+		leave(t, again)
+	}
+}
+
+// TestShrunkNames: names stay short enough, and differ.
+func TestShrunkNames(t *testing.T) {
+	seen, name := map[string]bool{}, "job"
+	for range 300 {
+		name = shrunkName(name, 1)
+		if len(name) > maxName-maxSuffix || seen[name] {
+			t.Fatalf("%q", name)
+		}
+		seen[name] = true
+	}
+}

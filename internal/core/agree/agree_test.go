@@ -124,7 +124,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestExpelled: who is held dead is told so when it speaks, and says nothing more.
+// TestExpelled: who is held dead is notified when it speaks, and says nothing more.
 func TestExpelled(t *testing.T) {
 	g := newGroup(3, 1)
 	var out Output
