@@ -128,8 +128,8 @@ func TestShrinkAfterDeath(t *testing.T) {
 	}
 }
 
-// TestShrinkAtDifferentTimes: members call Shrink one after the other has waited for long, and one
-// gives up, which the error of another names, and calls again.
+// TestShrinkAtDifferentTimes: members call Shrink after others have given up, whose errors name
+// who has not called. Those that had called count, though they wait no more.
 func TestShrinkAtDifferentTimes(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, patient, func(c *Config) { c.SlowAfter = 10 * time.Millisecond })
 	comms := form(t, "test", hosts, members)
@@ -153,7 +153,7 @@ func TestShrinkAtDifferentTimes(t *testing.T) {
 		wg.Wait()
 	}
 	waits(comms[0], "rank 2 (h2)")
-	waits(comms[2], "rank 0 (h0)")
+	waits(comms[2], "rank 3 (h3)")
 	smaller := shrink(t, without(comms, 1))
 	sum(t, smaller, 100)
 	leave(t, smaller)
