@@ -14,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agree"
+	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/membership"
 )
@@ -209,7 +210,7 @@ func (c *Communicator) hear(ctx context.Context, rank int) {
 		r := v.part.StartRecv(p, 0, 0, buffer)
 		status, err := r.Wait(ctx)
 		switch {
-		case ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed):
+		case ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed), errors.Is(err, peer.ErrClosed):
 			r.Cancel()
 			return
 		case err == nil && status.Size > 0:
@@ -225,7 +226,7 @@ func (c *Communicator) hear(ctx context.Context, rank int) {
 			c.agrees(agree.Input{Kind: agree.Dead, Rank: uint32(rank)})
 			return
 		default: // it may live, and lack what was on its way
-			isLost, whole = true, whole[:0]
+			isLost, whole = !errors.Is(err, context.Canceled), whole[:0] // by this host, which may be closing
 			v.mu.Lock()
 			c.write(rank, agree.PingMessage())
 			for _, m := range v.sent[rank] {

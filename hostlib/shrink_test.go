@@ -203,7 +203,7 @@ func TestDeathsDuringShrink(t *testing.T) {
 					}
 					switch k / 3 {
 					case 1:
-						return v.core.HasStarted()
+						return v.core.HasStarted() || v.core.Number() >= 2
 					case 2:
 						return v.core.Number() >= 2
 					default:
