@@ -145,6 +145,13 @@ func (p *Peer) finished(d *rail.Done, e *effects) {
 	}
 }
 
+// happen ends a request.
+func (p *Peer) happen(r *Request) {
+	over := &r.over
+	over.Happen()
+	p.node.host.wake(over) // r may be another by now
+}
+
 // unlock ends the use of a peer, and does what is left.
 func (p *Peer) unlock(e *effects) {
 	p.mu.Unlock()
@@ -152,10 +159,10 @@ func (p *Peer) unlock(e *effects) {
 		on.Flush()
 	}
 	for _, r := range e.done[:e.nDone] {
-		r.over.Happen()
+		p.happen(r)
 	}
 	for _, r := range e.more {
-		r.over.Happen()
+		p.happen(r)
 	}
 	for _, number := range e.lost {
 		if s, isOpen := p.node.spaces.Load(number); isOpen {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // patience ends a test that would wait for ever; no test waits for it to pass.
@@ -155,6 +156,12 @@ func (f *fabric) run(do func()) {
 		f.tasks.Go(do)
 	}
 }
+
+// drive implements connections.
+func (*fakeHost) drive(*runner.Event, <-chan struct{}) {}
+
+// wake implements connections.
+func (*fakeHost) wake(*runner.Event) {}
 
 // leave implements connections.
 func (h *fakeHost) leave() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // solo is what a node without a host has for one: a test is all others.
@@ -21,7 +22,14 @@ type solo struct {
 func (s *solo) Name() string            { return "a" }
 func (s *solo) place(path) place        { return place{rail: "one"} }
 func (s *solo) call(string, rail.Class) { s.calls++ }
-func (s *solo) leave()                  {}
+
+// drive implements connections.
+func (*solo) drive(*runner.Event, <-chan struct{}) {}
+
+// wake implements connections.
+func (*solo) wake(*runner.Event) {}
+
+func (s *solo) leave() {}
 
 // soloPath is a path to a test.
 type soloPath struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // nodes are those of hosts that are not closed.
@@ -103,6 +104,12 @@ func (l *link) place(on path) place {
 func (l *link) call(name string, class rail.Class) {
 	l.host.Channel(name, peer.Message+peer.Class(class)).Call()
 }
+
+// drive implements connections.
+func (l *link) drive(it *runner.Event, quit <-chan struct{}) { l.host.Drive(it, quit) }
+
+// wake implements connections.
+func (l *link) wake(it *runner.Event) { l.host.Wake(it) }
 
 // leave implements connections.
 func (l *link) leave() { l.host.Unregister(peer.Messages) }

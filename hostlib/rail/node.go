@@ -43,6 +43,10 @@ type connections interface {
 	place(path) place
 	// call has a connection of the class be made, if there is none.
 	call(peer string, class rail.Class)
+	// drive has the caller receive until it has happened, quit is closed, or it does not matter who
+	// receives; wake ends that.
+	drive(it *runner.Event, quit <-chan struct{})
+	wake(it *runner.Event)
 	// leave ends what is handed to the node. All that it has lent is its own again.
 	leave()
 }

@@ -56,11 +56,19 @@ func (r *Request) MessageSize() uint64 { return r.whole }
 // Wait waits until the request is done. If ctx ends first its error is returned, and the
 // request goes on.
 func (r *Request) Wait(ctx context.Context) (Status, error) {
-	r.over.Await(ctx.Done(), nil)
+	r.await(ctx.Done())
 	if !r.over.Happened() {
 		return Status{}, fmt.Errorf("rail: waiting for a request: %w", context.Cause(ctx))
 	}
 	return r.status, r.err
+}
+
+// await waits until the request is done, or quit is closed, and receives meanwhile.
+func (r *Request) await(quit <-chan struct{}) {
+	if !r.over.Happened() {
+		r.peer.node.host.drive(&r.over, quit)
+		r.over.Await(quit, nil)
+	}
 }
 
 // Cancel has the request end early, with ErrCanceled, if it can: a receive that has no
@@ -74,7 +82,7 @@ func (r *Request) Cancel() {
 
 // finish waits for a request that no caller has seen, and cancels it when ctx ends.
 func (r *Request) finish(ctx context.Context) (Status, error) {
-	r.over.Await(ctx.Done(), nil)
+	r.await(ctx.Done())
 	if !r.over.Happened() {
 		r.Cancel()
 		r.over.Await(nil, nil)

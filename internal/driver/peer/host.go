@@ -42,6 +42,8 @@ type Host struct {
 	tasks runner.Tasks
 	rails railSet
 
+	pollers pollers
+
 	notTaken, outdated, notAccepted *summary
 
 	mu       sync.Mutex           // taken before the locks of channels
@@ -295,6 +297,7 @@ func (h *Host) Close() error {
 		channels := slices.Collect(maps.Values(h.channels))
 		h.mu.Unlock()
 		h.tasks.Close()
+		h.pollers.close()
 		h.loop.Close()
 		for _, s := range []*summary{h.notTaken, h.outdated, h.notAccepted} {
 			s.flush()

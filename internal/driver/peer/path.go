@@ -16,13 +16,14 @@ import (
 // Path is one physical connection, from its first byte on: of a shared class one of those
 // of a Conn.
 type Path struct {
-	host  *Host
-	id    peering.ID
-	raw   net.Conn
-	try   tryWriter // nil: not on this kind of connection
-	seal  *seal     // nil: plaintext
-	tls   *tls.Conn // over seal
-	spare atomic.Pointer[Burst]
+	host   *Host
+	id     peering.ID
+	raw    net.Conn
+	socket *socket   // raw, if the host's poller reads it; else nil
+	try    tryWriter // nil: not on this kind of connection
+	seal   *seal     // nil: plaintext
+	tls    *tls.Conn // over seal
+	spare  atomic.Pointer[Burst]
 
 	verdict chan peering.Action // what package peering says: has room for one
 
@@ -136,6 +137,9 @@ func addressOf(a net.Addr) netip.Addr {
 // run reads frames until the path ends, and notifies the services.
 func (p *Path) run() {
 	c := p.conn
+	if p.class == Message {
+		defer p.detach()()
+	}
 	if p.isUnproved() {
 		p.silent = time.AfterFunc(p.host.cfg.GreetWithin, func() { p.close(errSilentCaller) })
 		defer p.silent.Stop()

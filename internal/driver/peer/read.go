@@ -12,50 +12,120 @@ import (
 type reader struct {
 	p        *Path
 	burst    *Burst
-	at, have int      // of it: up to where it was handed on, and read
-	frames   *[]Frame // nil: none
-	eager    *eager   // of plaintext, or of ciphertext; nil: not on this kind of connection
-	isMore   bool     // TLS may hold what it has read
-	got      int      // since nothing was there
-	isQuiet  bool     // that was little, the last time
+	at, have int        // of it: up to where it was handed on, and read
+	frames   *[]Frame   // nil: none
+	eager    *eager     // of plaintext, or of ciphertext; nil: not on this kind of connection
+	isMore   bool       // TLS may hold what it has read
+	ended    chan error // of a socket: why that was the last
+	got      int        // since nothing was there
+	isQuiet  bool       // that was little, the last time
 }
 
 // read hands frames on until the connection ends.
 func (p *Path) read() error {
 	r := reader{p: p, isQuiet: true} // most connections begin with a few small messages
+	defer r.drop()
+	if p.socket != nil {
+		return p.readSocket(&r)
+	}
 	if p.seal != nil {
 		r.eager = newEager(p.raw, p.seal.room, p.seal.rest)
 	} else {
 		r.eager = newEager(p.raw, r.room, r.rest)
 	}
-	defer r.drop()
 	for {
-		n, err := r.fill()
-		r.have += n
-		r.got += n
-		if n > 0 {
-			p.received.Add(uint64(n))
-			if p.isUnproved() && !p.enter() {
-				return peering.ErrSuperseded
-			}
-		}
-		at := r.at
-		want, bad := r.split()
-		if n > 0 && r.at == at { // a part of a frame; whole ones are counted before they are handed on
-			p.conn.reads.Add(1)
-		}
-		p.acknowledgeAlone()
-		if bad != nil {
-			return bad
-		}
-		if err != nil {
+		if err := r.handle(r.fill()); err != nil {
 			return err
-		}
-		if r.at+want > len(r.burst.memory) || len(r.burst.memory)-r.have < leastRoom {
-			r.renew(want)
 		}
 	}
 }
+
+// handle hands on what was read, and returns why that was the last.
+func (r *reader) handle(n int, err error) error {
+	p := r.p
+	r.have += n
+	r.got += n
+	if n > 0 {
+		p.received.Add(uint64(n))
+		if p.isUnproved() && !p.enter() {
+			return peering.ErrSuperseded
+		}
+	}
+	at := r.at
+	want, bad := r.split()
+	if n > 0 && r.at == at { // a part of a frame; whole ones are counted before they are handed on
+		p.conn.reads.Add(1)
+	}
+	p.acknowledgeAlone()
+	if bad != nil {
+		return bad
+	}
+	if err != nil {
+		return err
+	}
+	if r.burst != nil && (r.at+want > len(r.burst.memory) || len(r.burst.memory)-r.have < leastRoom) {
+		r.renew(want)
+	}
+	return nil
+}
+
+// next reads what is there of a socket, without waiting, and hands it on. It returns why that
+// was the last.
+func (r *reader) next() error {
+	if r.p.seal != nil {
+		return r.nextSealed()
+	}
+	room := r.room()
+	n, err := r.p.socket.Read(room)
+	if err = r.handle(n, something(err)); err == nil && n < len(room) {
+		r.rest()
+	}
+	return err
+}
+
+// nextSealed is next for records, of which TLS gets those that are there in full.
+func (r *reader) nextSealed() error {
+	s := r.p.seal
+	none := something(s.more())
+	for isMore := false; isMore || s.hasRecord() || !s.between() && s.from < s.to; {
+		room, n := r.room(), 0
+		var err error
+		for {
+			k, bad := r.p.tls.Read(room[n:])
+			n, isMore, err = n+k, k == len(room)-n, something(bad)
+			if bad != nil || isMore || !s.hasRecord() || len(room)-n < recordMost {
+				break
+			}
+		}
+		if err := r.handle(n, err); err != nil {
+			return err
+		}
+	}
+	s.rest()
+	r.rest()
+	return none
+}
+
+// something returns the error of a read, but that nothing was there.
+func something(err error) error {
+	if _, isNothing := err.(errNothing); isNothing {
+		return nil
+	}
+	return err
+}
+
+// errNothing is the error of a read that would have to wait. TLS goes on after it, since it is
+// temporary.
+type errNothing struct{}
+
+// Error implements error.
+func (errNothing) Error() string { return "peer: nothing is there to be read" }
+
+// Timeout implements net.Error.
+func (errNothing) Timeout() bool { return true }
+
+// Temporary implements net.Error.
+func (errNothing) Temporary() bool { return true }
 
 // fill reads what is there, and waits for it where nothing is.
 func (r *reader) fill() (int, error) {

@@ -115,6 +115,15 @@ func (s *seal) room() []byte {
 	return s.in[:]
 }
 
+// more reads what is there behind what TLS does not have yet, which is less than a record.
+func (s *seal) more() error {
+	room := s.room()
+	s.from, s.to = 0, copy(room, room[s.from:s.to])
+	n, err := s.Conn.Read(room[s.to:])
+	s.to += n
+	return err
+}
+
 // rest gives the memory back while nothing is there.
 func (s *seal) rest() {
 	if s.from == s.to && s.in != nil {

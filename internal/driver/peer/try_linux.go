@@ -32,16 +32,17 @@ func newKernelWriter(conn net.Conn) tryWriter {
 	return w
 }
 
+// rawOf returns nil for connections that are not the kernel's TCP.
 func rawOf(conn net.Conn) syscall.RawConn {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
-		return nil
+	switch c := conn.(type) {
+	case *socket:
+		return tried{c}
+	case *net.TCPConn:
+		if raw, err := c.SyscallConn(); err == nil {
+			return raw
+		}
 	}
-	raw, err := tcp.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
+	return nil
 }
 
 // Write returns how many bytes the kernel has taken.

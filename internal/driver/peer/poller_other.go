@@ -1,0 +1,27 @@
+//go:build !linux
+
+package peer
+
+import (
+	"net"
+
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
+)
+
+// socket and pollers are for Linux.
+type (
+	socket  struct{ net.Conn }
+	pollers struct{}
+)
+
+func (*pollers) close() {}
+
+func (*Path) detach() func() { return func() {} }
+
+func (*Path) readSocket(*reader) error { return ErrGone }
+
+// Drive is for Linux.
+func (*Host) Drive(*runner.Event, <-chan struct{}) {}
+
+// Wake is for Linux.
+func (*Host) Wake(*runner.Event) {}
