@@ -104,7 +104,7 @@ func (p *Peer) tick() {
 func (p *Peer) lay(f *rail.Frame, e *effects) {
 	on := p.paths[f.Class][f.Path]
 	if on != nil {
-		p.frame = peer.Send{Service: peer.Messages, Head: f.Head, Body: f.Body, Number: uint64(p.index+1)<<32 | uint64(f.Number)}
+		p.frame = peer.Send{Service: peer.Messages, Head: f.Head, Body: f.Body, Number: uint64(p.index+1)<<32 | uint64(f.Number), MayWait: f.MayWait}
 		if err := on.Send(&p.frame); err == nil {
 			e.flushes(on.path)
 			return

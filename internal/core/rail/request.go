@@ -87,13 +87,16 @@ type Envelope struct {
 
 // A Frame is to be sent on a path. Head is valid until the Output is reset; Body is lent to
 // the transport until the frame's completion if the path's class is Fragment, and else as
-// Head. Sent reports the completion of the Number.
+// Head. Sent reports the completion of the Number. With MayWait nothing waits for that, and no
+// other path is to be chosen by it.
 type Frame struct {
 	Path   uint8
 	Class  Class
 	Number uint32
 	Head   []byte
 	Body   []byte
+
+	MayWait bool
 }
 
 // Where names a path.

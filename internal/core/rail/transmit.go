@@ -157,6 +157,9 @@ func (p *Peer) choose(class Class, size, rest int, isControl bool, avoid uint8) 
 		}
 		return 0, false
 	}
+	if class == Message && bits.OnesCount8(n.up[class]) == 1 { // there is no choice, and credit bounds what is on its way
+		return uint8(bits.TrailingZeros8(n.up[class])), true
+	}
 	i, ok := n.choice[class].ChooseOf(size, rest, p.now)
 	if ok && avoid&(1<<i) == 0 {
 		return uint8(i), true
@@ -178,8 +181,24 @@ func (p *Peer) transmit(number uint32, i uint8) {
 	at := len(o.heads)
 	o.heads = f.head.append(o.heads)
 	p.net.choice[class].Sent(int(i), len(o.heads)-at+len(f.body), p.now)
-	o.Frames = append(o.Frames, Frame{Path: i, Class: class, Number: number, Head: o.heads[at:len(o.heads):len(o.heads)], Body: f.body})
+	o.Frames = append(o.Frames, Frame{Path: i, Class: class, Number: number, Head: o.heads[at:len(o.heads):len(o.heads)], Body: f.body, MayWait: p.mayWait(f)})
 	p.counters.Fragments++
+}
+
+// mayWait reports whether nothing waits for the completion of a fragment: a message that is done
+// for its sender already, or what the other side answers. Where there are several paths, it
+// measures one.
+func (p *Peer) mayWait(f *flight) bool {
+	if bits.OnesCount8(p.net.up[Message]) > 1 {
+		return false
+	}
+	switch f.head.kind {
+	case kindMatch:
+		return f.isOwn
+	case kindRndv, kindRget, kindAck, kindPut, kindRead, kindCredit:
+		return true
+	}
+	return false
 }
 
 // Sent reports the completion of a fragment: ok if the other side's driver has acknowledged

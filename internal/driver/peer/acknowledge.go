@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"sync"
+	"time"
 )
 
 // tracked is a frame that the other side's driver acknowledges: a segment of a striped
@@ -76,13 +78,69 @@ func (p *Path) acknowledge() {
 
 const ackSize = 8
 
+// What may wait for its acknowledgement: frames of a path, and for how long, until something else
+// is sent on it.
+const (
+	lateMost  = 16
+	lateAfter = 5 * time.Millisecond
+)
+
+// late are the paths of a host on which something is to be acknowledged later.
+type late struct {
+	mu    sync.Mutex
+	paths []*Path
+	timer *time.Timer // that acknowledges it; nil: there was nothing yet
+}
+
+// acknowledgeLater does so with the next frame that is sent, or by a timer.
+func (p *Path) acknowledgeLater() {
+	n := p.taken.Load() - p.said.Load()
+	if n >= lateMost {
+		p.acknowledgeAlone()
+	} else if n > 0 && !p.isLate.Swap(true) {
+		p.host.late.add(p)
+	}
+}
+
+func (l *late) add(p *Path) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.paths = append(l.paths, p)
+	if len(l.paths) > 1 {
+		return
+	}
+	if l.timer == nil {
+		l.timer = time.AfterFunc(lateAfter, l.acknowledge)
+	} else {
+		l.timer.Reset(lateAfter)
+	}
+}
+
+// acknowledge acknowledges all of it.
+func (l *late) acknowledge() {
+	l.mu.Lock()
+	paths := l.paths
+	l.paths = nil
+	l.mu.Unlock()
+	for _, p := range paths {
+		p.isLate.Store(false)
+		p.acknowledgeNow()
+	}
+}
+
 // acknowledgeAlone does so by a frame of its own, unless somebody who was woken by what came
 // sends something on the path first.
 func (p *Path) acknowledgeAlone() {
 	if p.taken.Load() == p.said.Load() {
 		return
 	}
-	runtime.Gosched()
+	if p.socket == nil { // else who reads is who was woken, most often
+		runtime.Gosched()
+	}
+	p.acknowledgeNow()
+}
+
+func (p *Path) acknowledgeNow() {
 	if p.taken.Load() == p.said.Load() {
 		return
 	}

@@ -17,6 +17,7 @@ type Send struct {
 	Stream     uint32
 	Head, Body []byte // the payload is both
 	Number     uint64
+	MayWait    bool // for its acknowledgement nobody waits: it may come with others. Of class Message
 }
 
 // Channel is what is sent to one host in one class: by the connection that there is, or by
@@ -197,7 +198,11 @@ func (q *queue) copy(s *Send) {
 	}
 	q.out.reserve(n)
 	before := len(q.out.b)
-	q.out.b = appendFrame(q.out.b, s.Service, s.Stream, s.Head, s.Body)
+	stream := s.Stream
+	if s.MayWait {
+		stream |= mayWait
+	}
+	q.out.b = appendFrame(q.out.b, s.Service, stream, s.Head, s.Body)
 	q.size += len(q.out.b) - before
 }
 
@@ -359,6 +364,7 @@ func (c *Conn) conclude() {
 	for _, p := range c.all() {
 		if c.isDraining && !p.saidGoaway {
 			p.saidGoaway = true
+			p.acknowledge()
 			p.queue.putLast(c.class)
 		}
 		p.work()

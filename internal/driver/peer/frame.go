@@ -10,6 +10,10 @@ const HeadSize = 8
 
 const align = 8
 
+// mayWait is the bit of a stream, in class Message, by which a sender says that the
+// acknowledgement of the frame may wait.
+const mayWait = 1 << 23
+
 // Frame is a frame that has come.
 type Frame struct {
 	Stream uint32

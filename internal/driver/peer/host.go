@@ -43,6 +43,7 @@ type Host struct {
 	rails railSet
 
 	pollers pollers
+	late    late
 
 	notTaken, outdated, notAccepted *summary
 
@@ -291,6 +292,9 @@ func (h *Host) Close() error {
 		h.rails.close()
 		h.mu.Lock()
 		h.closed = true
+		h.mu.Unlock()
+		h.late.acknowledge() // what has arrived is not to be taken for lost
+		h.mu.Lock()
 		for _, p := range h.paths {
 			p.close(ErrClosed)
 		}

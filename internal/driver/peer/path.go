@@ -65,6 +65,7 @@ type Path struct {
 
 	received atomic.Uint64 // bytes
 	isDeaf   atomic.Bool   // a handler has what came
+	isLate   atomic.Bool   // it is acknowledged by a timer, or was meanwhile
 	taken    atomic.Uint32 // frames to be acknowledged that have come
 	said     atomic.Uint32 // up to where they are acknowledged
 

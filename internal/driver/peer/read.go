@@ -18,6 +18,7 @@ type reader struct {
 	isMore   bool       // TLS may hold what it has read
 	ended    chan error // of a socket: why that was the last
 	got      int        // since nothing was there
+	isUrgent bool       // the sender of a frame waits for its acknowledgement
 	isQuiet  bool       // that was little, the last time
 }
 
@@ -56,7 +57,12 @@ func (r *reader) handle(n int, err error) error {
 	if n > 0 && r.at == at { // a part of a frame; whole ones are counted before they are handed on
 		p.conn.reads.Add(1)
 	}
-	p.acknowledgeAlone()
+	if r.isUrgent {
+		p.acknowledgeAlone()
+	} else {
+		p.acknowledgeLater()
+	}
+	r.isUrgent = false
 	if bad != nil {
 		return bad
 	}
@@ -213,7 +219,8 @@ func (r *reader) drop() {
 // split hands on what is whole. It returns the bytes of the frame that is not, as far as
 // that is known.
 func (r *reader) split() (want int, err error) {
-	most, of := frameMost[r.p.class], itself
+	p := r.p
+	most, of := frameMost[p.class], itself
 	for r.burst != nil && err == nil {
 		s, f, size, ok, bad := parse(r.burst.memory[r.at:r.have], most)
 		want, err = size, bad
@@ -226,11 +233,15 @@ func (r *reader) split() (want int, err error) {
 		}
 		r.at += size
 		if s == itself {
-			err = cmp.Or(err, r.p.hear(f.Bytes))
+			err = cmp.Or(err, p.hear(f.Bytes))
 			continue
 		}
 		if s != segments {
-			r.p.host.counts.bytesIn.Add(uint64(size))
+			p.host.counts.bytesIn.Add(uint64(size))
+		}
+		r.isUrgent = r.isUrgent || f.Stream&mayWait == 0 || p.class != Message
+		if p.class == Message {
+			f.Stream &^= mayWait
 		}
 		if r.frames == nil {
 			r.frames = frameLists.Get().(*[]Frame)
