@@ -130,6 +130,7 @@ func (o *hostOperation) run(ctx context.Context) bool {
 				o.done(err)
 				return true
 			}
+			o.transfers[o.waits].request.Release()
 		}
 		for i := range r.Locals {
 			if !o.compute(&r.Locals[i]) {
@@ -188,6 +189,7 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: t.request.MessageSize()},
 			})
 		case errors.Is(err, rail.ErrRestarted):
+			t.request.Release()
 			o.start(t) // nothing of it has gone to the host as it is now
 			continue
 		case errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrWithdrawn), errors.Is(err, rail.ErrClosed): // an end of the communicator, here or there
@@ -209,6 +211,7 @@ func (o *hostOperation) abandon(all []transfer) {
 	}
 	for i := range all {
 		_, _ = all[i].request.Wait(context.Background()) // what came of them does not matter any more
+		all[i].request.Release()
 	}
 }
 

@@ -91,14 +91,14 @@ func (p *Peer) Recv(ctx context.Context, tag Tag, into []byte) (Status, error) {
 
 // StartSend begins to send a message.
 func (p *Peer) StartSend(tag Tag, data []byte) *Request {
-	r := &Request{peer: p}
+	r := p.request()
 	p.send(r, tag, data)
 	return r
 }
 
 // StartRecv begins to receive a message.
 func (p *Peer) StartRecv(tag Tag, into []byte) *Request {
-	r := &Request{peer: p}
+	r := p.request()
 	p.recv(r, tag, into)
 	return r
 }
@@ -135,14 +135,14 @@ func (p *Peer) Put(ctx context.Context, key Key, offset uint64, data []byte) err
 
 // StartGet begins to read from memory that the peer has registered.
 func (p *Peer) StartGet(key Key, offset uint64, into []byte) *Request {
-	r := &Request{peer: p}
+	r := p.request()
 	p.get(r, key, offset, into)
 	return r
 }
 
 // StartPut begins to write to memory that the peer has registered.
 func (p *Peer) StartPut(key Key, offset uint64, data []byte) *Request {
-	r := &Request{peer: p}
+	r := p.request()
 	p.put(r, key, offset, data)
 	return r
 }
@@ -155,7 +155,7 @@ func begun(ctx context.Context) error {
 	return nil
 }
 
-// request returns one that no caller sees.
+// request returns a new one.
 func (p *Peer) request() *Request {
 	r := requests.Get().(*Request)
 	r.peer = p

@@ -35,7 +35,7 @@ type Request struct {
 	recv   rail.RecvRequest
 }
 
-// requests are those that no caller has seen, to be used again.
+// requests are those that no caller has any more, to be used again.
 var requests = sync.Pool{New: func() any { return new(Request) }}
 
 // Done returns a channel that is closed when the request is done.
@@ -91,12 +91,17 @@ func (r *Request) finish(ctx context.Context) (Status, error) {
 		}
 	}
 	status, err := r.status, r.err
+	r.Release()
+	return status, err
+}
+
+// Release gives a request that is done back, for others to come: it must not be used any more.
+func (r *Request) Release() {
 	if r.over.Renew() {
 		r.peer, r.status, r.whole, r.err, r.isRecv = nil, Status{}, 0, nil, false
 		r.send, r.recv = rail.SendRequest{}, rail.RecvRequest{}
 		requests.Put(r)
 	}
-	return status, err
 }
 
 // complete ends the request.

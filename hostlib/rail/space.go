@@ -115,7 +115,7 @@ func (s *TagSpace) Peer(name string) (*Peer, error) {
 
 // StartSend begins to send a message to a peer in this space.
 func (s *TagSpace) StartSend(to *Peer, tag Tag, data []byte) *Request {
-	r := &Request{peer: to}
+	r := to.request()
 	r.send.Context, r.send.First = s.context, s.isFirst
 	to.send(r, tag, data)
 	return r
@@ -125,7 +125,7 @@ func (s *TagSpace) StartSend(to *Peer, tag Tag, data []byte) *Request {
 // Config.Eager bytes that may be before it has arrived. If it is lost then, onLoss of Node.TagSpace
 // is called.
 func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
-	r := &Request{peer: to}
+	r := to.request()
 	r.send.Context, r.send.Buffered, r.send.First = s.context, true, s.isFirst
 	to.send(r, tag, data)
 	return r
@@ -134,7 +134,8 @@ func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
 // StartRecv begins to receive a message of a peer in this space: the earliest whose tag differs
 // from tag in no bits but those of ignore. Status.Tag is the message's.
 func (s *TagSpace) StartRecv(from *Peer, tag, ignore Tag, into []byte) *Request {
-	r := &Request{peer: from, isRecv: true}
+	r := from.request()
+	r.isRecv = true
 	r.recv.Context, r.recv.First = s.context, s.isFirst
 	r.recv.Tag, r.recv.Ignore, r.recv.Data = uint64(tag), uint64(ignore), into
 	from.start(r, receives)
