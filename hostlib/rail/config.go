@@ -13,7 +13,7 @@ import (
 // certificate and log are the host's.
 type Config struct {
 	// Eager is the size in bytes up to which a message is sent at once, whether a receive
-	// awaits it or not; 16 KiB by default, at most 60 KiB.
+	// awaits it or not; 64 KiB by default, at most 64 KiB.
 	Eager int
 	// Unexpected are the bytes of messages that each peer may have sent before a receive
 	// awaits them: 4 MiB by default, 64 KiB to 1 GiB. Further messages stay with the sender
@@ -29,7 +29,7 @@ type Config struct {
 func DefaultConfig() Config { return Config{}.filled() }
 
 func (c Config) filled() Config {
-	c.Eager, c.Unexpected, c.Announced = cmp.Or(c.Eager, 16<<10), cmp.Or(c.Unexpected, 4<<20), cmp.Or(c.Announced, 4096)
+	c.Eager, c.Unexpected, c.Announced = cmp.Or(c.Eager, 64<<10), cmp.Or(c.Unexpected, 4<<20), cmp.Or(c.Announced, 4096)
 	return c
 }
 
@@ -38,8 +38,8 @@ func (c Config) filled() Config {
 func (c Config) Validate() error {
 	c = c.filled()
 	switch {
-	case c.Eager < 1 || c.Eager > 60<<10:
-		return fmt.Errorf("%w: messages of up to %d bytes are sent at once, want 1 to %d", ErrConfig, c.Eager, 60<<10)
+	case c.Eager < 1 || c.Eager > 64<<10:
+		return fmt.Errorf("%w: messages of up to %d bytes are sent at once, want 1 to %d", ErrConfig, c.Eager, 64<<10)
 	case c.Unexpected < 64<<10 || c.Unexpected > 1<<30:
 		return fmt.Errorf("%w: %d bytes that no receive awaits, want %d to %d", ErrConfig, c.Unexpected, 64<<10, 1<<30)
 	case c.Announced < 16 || c.Announced > 1<<20:

@@ -22,7 +22,7 @@ func (c Class) String() string { return [...]string{"message", "fragment"}[c] }
 
 // Config is how a Peer is made. Zero fields have defaults, which New fills in.
 type Config struct {
-	// Eager is the size in bytes up to which a message goes in one MATCH. Default 16 KiB.
+	// Eager is the size in bytes up to which a message goes in one MATCH. Default 64 KiB.
 	Eager int
 	// Fragment is the size in bytes of the body of a FRAG, WRITE or DATA. Default 256 KiB.
 	Fragment int
@@ -54,7 +54,7 @@ type Config struct {
 var ErrConfig = errors.New("rail: invalid configuration")
 
 const (
-	maxEager    = 60 << 10
+	maxEager    = 64 << 10
 	maxFragment = 1 << 20
 	maxHeads    = 1 << 20
 )
@@ -83,7 +83,7 @@ func (c Config) filled() Config {
 			*field = value
 		}
 	}
-	set(&c.Eager, 16<<10)
+	set(&c.Eager, 64<<10)
 	set(&c.Fragment, 256<<10)
 	set(&c.MaxUnexpected, 4<<20)
 	set(&c.MaxHeads, 4096)

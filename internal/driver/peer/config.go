@@ -48,7 +48,7 @@ func (c Class) isTracked() bool { return c == Message || c == Fragment }
 // frameMost are the most bytes of a frame's payload, and queueMost those that may wait
 // to be sent.
 var (
-	frameMost = [classes]int{64 << 10, 64 << 10, 64<<20 + 64<<10, 64 << 10, 1<<20 + 64<<10}
+	frameMost = [classes]int{64 << 10, 64 << 10, 64<<20 + 64<<10, 68 << 10, 1<<20 + 64<<10}
 	queueMost = [classes]int{16 << 20, 64 << 20, 1 << 30, 64 << 20, 1 << 30}
 )
 

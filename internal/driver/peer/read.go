@@ -266,13 +266,12 @@ func (r *reader) hand(of Service) error {
 		*r.frames = (*r.frames)[:0]
 		return err
 	}
-	n := uint32(len(*r.frames))
+	if p.class.isTracked() {
+		p.taken.Add(uint32(len(*r.frames))) // before the answers, which carry the acknowledgement
+	}
 	p.isDeaf.Store(true)
 	p.conn.hand(of, r.frames, r.burst)
 	p.isDeaf.Store(false)
-	if p.class.isTracked() {
-		p.taken.Add(n) // what is acknowledged has been handed on
-	}
 	return nil
 }
 
