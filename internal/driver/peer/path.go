@@ -46,6 +46,7 @@ type Path struct {
 	writing []mark      // of what is being written by the goroutine
 	front   lent        // of its writer: what it writes from where it lies,
 	vectors [3][]byte   // and as what
+	begun   int         // bytes of the first of the queue's lent frames that are written
 	buffers net.Buffers // the same, as far as it is not written
 	lending Service     // whose frame it writes from where it lies; 0: none
 	unacked unacked
@@ -138,7 +139,7 @@ func addressOf(a net.Addr) netip.Addr {
 // run reads frames until the path ends, and notifies the services.
 func (p *Path) run() {
 	c := p.conn
-	if p.class == Message {
+	if p.class.isTracked() {
 		defer p.detach()()
 	}
 	if p.isUnproved() {

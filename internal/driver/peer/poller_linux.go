@@ -14,7 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
-// poller reads the connections of class Message, all of a host. Who waits for something that
+// poller reads the connections of the classes Message and Fragment, all of a host. Who waits for something that
 // comes on one of them does it (Host.Drive), and nobody has to wake it; otherwise a goroutine
 // of the poller's does.
 //
@@ -28,10 +28,12 @@ type poller struct {
 	reading sync.Mutex // held by who reads: one at a time
 	events  [64]unix.EpollEvent
 	look    time.Duration // for how long the next who drives polls
+	stalled int           // so many who drive next sleep at once: others keep the processors
 
 	awaited  atomic.Pointer[runner.Event] // by who drives
 	isAsleep atomic.Bool                  // who drives sleeps in the kernel
 	isOver   atomic.Bool
+	starts   atomic.Bool   // a goroutine was started that is to write
 	ended    chan struct{} // closed when the own goroutine has ended
 
 	mu      sync.Mutex
@@ -49,6 +51,8 @@ const (
 	leastLook = mostLook / 16
 	sleepFor  = 20 * time.Millisecond // for which it then sleeps in the kernel
 	sleepOnce = 5 * time.Millisecond  // of that, where it may be told to end by a channel
+	stall     = time.Millisecond      // as long as it gets the processor back later than that, it does not poll,
+	stalls    = 64                    // but sleeps: so many times
 	timeSlice = 8 * time.Millisecond  // after which it lets other goroutines run
 )
 
@@ -70,6 +74,13 @@ func (h *Host) poller() (*poller, error) {
 		h.pollers.has.Store(l)
 	}
 	return l, err
+}
+
+// starts notes that a goroutine was started that is to write.
+func (l *pollers) starts() {
+	if of := l.has.Load(); of != nil {
+		of.starts.Store(true)
+	}
 }
 
 // close ends the poller, after its last reader.
@@ -216,7 +227,7 @@ func (l *poller) ready(sleep time.Duration) int {
 	return int(n)
 }
 
-// Drive has the calling goroutine read the connections of class Message, until something has
+// Drive has the calling goroutine read the connections of the classes Message and Fragment, until something has
 // happened that comes on them, or quit is closed. It returns earlier where another one does
 // that already, or too many of the process do, and when nothing has come for long: the caller
 // then waits, and others read. It must not be called by a handler.
@@ -264,9 +275,16 @@ func (l *poller) drive(it *runner.Event, quit <-chan struct{}) {
 		case now.Sub(ran) > timeSlice:
 			runtime.Gosched()
 			ran = time.Now()
-		case idle < l.look:
+		case idle < l.look && l.stalled == 0 && !l.starts.Load():
 			_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0)
+			if time.Since(now) > stall {
+				l.stalled = stalls
+			}
 		case idle < sleepFor:
+			if l.starts.Swap(false) { // not to sleep with what it has started in this processor's queue
+				runtime.Gosched()
+				continue
+			}
 			l.isAsleep.Store(true)
 			if !it.Happened() && l.read(min(slice, max(time.Millisecond, sleepFor-idle))) {
 				since = time.Now()
@@ -277,6 +295,7 @@ func (l *poller) drive(it *runner.Event, quit <-chan struct{}) {
 			return
 		}
 	}
+	l.stalled = max(0, l.stalled-1)
 	if time.Since(begun) < mostLook {
 		l.look = mostLook
 	} else {

@@ -14,7 +14,13 @@ type (
 	pollers struct{}
 )
 
+func (*socket) tryVectors([][]byte) (int, error) { return 0, ErrGone }
+
+func (*socket) writeVectors([][]byte) (int, error) { return 0, ErrGone }
+
 func (*pollers) close() {}
+
+func (*pollers) starts() {}
 
 func (*Path) detach() func() { return func() {} }
 

@@ -124,6 +124,32 @@ func (s *socket) try(b []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
+// tryVectors writes as much as the kernel takes.
+func (s *socket) tryVectors(b [][]byte) (n int, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.fd < 0 || s.isEnded.Load() {
+		return 0, net.ErrClosed
+	}
+	for err = unix.EINTR; err == unix.EINTR; {
+		n, err = unix.Writev(s.fd, b)
+	}
+	if err == unix.EAGAIN {
+		err = nil
+	}
+	return max(n, 0), os.NewSyscallError("writev", err)
+}
+
+// writeVectors writes something, and waits until there is room for it.
+func (s *socket) writeVectors(b [][]byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = s.tryVectors(b); n == 0 && err == nil {
+			err = s.awaitRoom()
+		}
+	}
+	return n, err
+}
+
 // awaitRoom waits, in the Go runtime's poller, until there may be room to write.
 func (s *socket) awaitRoom() error {
 	s.writing.Lock()

@@ -43,9 +43,12 @@ func (p *Path) send(s Service, numbers []uint64) (_ []uint64, others []mark) {
 	if p.isBusy || !p.isReady {
 		return numbers, nil
 	}
-	if len(p.queue.lent) == 0 && p.try != nil {
+	if p.try != nil && p.begun == 0 && (len(p.queue.lent) == 0 || p.socket != nil && p.seal == nil) {
 		var err error
-		if numbers, others, err = p.tryQueue(s, numbers); err != nil {
+		if numbers, others, err = p.tryQueue(s, numbers); err == nil {
+			err = p.tryLent()
+		}
+		if err != nil {
 			p.close(err) // its reader does the rest
 			return numbers, others
 		}
@@ -88,6 +91,51 @@ func (p *Path) tryQueue(s Service, numbers []uint64) (_ []uint64, others []mark,
 	return numbers, others, nil
 }
 
+// tryLent writes frames from where they lie, as much as the kernel takes. The caller holds the
+// channel's lock.
+func (p *Path) tryLent() error {
+	for q := &p.queue; len(q.lent) > 0 && len(q.out.b) == q.sent; {
+		f := &q.lent[0]
+		if !f.isTracked { // goaway, say: there is no hurry
+			return nil
+		}
+		n, err := p.socket.tryVectors(f.vectors(p.vectors[:0], p.begun))
+		clear(p.vectors[:])
+		if p.begun += n; err != nil || p.begun < f.size() {
+			return err
+		}
+		p.tookLent()
+		p.unwritten--
+		p.written.Broadcast()
+	}
+	return nil
+}
+
+// tookLent takes the first of the frames that are lent from the queue. The caller holds the
+// channel's lock.
+func (p *Path) tookLent() {
+	q := &p.queue
+	size := q.lent[0].size()
+	q.lent[0] = lent{}
+	q.lent = q.lent[1:]
+	q.size -= size
+	p.sent += uint64(size)
+	p.begun = 0
+}
+
+// vectors appends what a frame consists of, after so many bytes.
+func (f *lent) vectors(to [][]byte, from int) [][]byte {
+	pad := zeros[:-(int(f.heads)+len(f.body))&(align-1)]
+	for _, b := range [...][]byte{f.head[:f.heads], f.body, pad} {
+		n := min(from, len(b))
+		from -= n
+		if b = b[n:]; len(b) > 0 {
+			to = append(to, b)
+		}
+	}
+	return to
+}
+
 // tryWrite writes without waiting. With TLS, bytes count that are encrypted and wait in
 // the seal.
 func (p *Path) tryWrite(b []byte) (n int, err error) {
@@ -117,6 +165,9 @@ func (p *Path) work() {
 			p.close(peering.ErrDone)
 		}
 		return
+	}
+	if p.socket != nil {
+		p.host.pollers.starts()
 	}
 	p.writer.Add(1)
 	if p.isBusy = p.writes(); !p.isBusy { // the host is closed
@@ -150,20 +201,18 @@ func (p *Path) write() {
 			p.rest()
 			return
 		}
-		if len(q.out.b) == q.sent && len(q.lent) > 0 {
+		if p.begun > 0 || len(q.out.b) == q.sent && len(q.lent) > 0 {
 			f := &p.front
 			*f = q.lent[0]
-			q.lent[0] = lent{}
-			q.lent = q.lent[1:]
-			q.size -= f.size()
-			p.sent += uint64(f.size())
+			begun := p.begun
+			p.tookLent()
 			var of []mark
 			if f.isLent {
 				p.lending, of = f.service, []mark{{service: f.service, number: f.number}}
 			}
 			p.host.take(of)
 			l.mu.Unlock()
-			err := p.writeLent(f)
+			err := p.writeLent(f, begun)
 			p.wrote(err)
 			l.mu.Lock()
 			p.lending = 0
@@ -258,8 +307,20 @@ func (p *Path) writeAll(b []byte) error {
 	return nil
 }
 
-// writeLent writes a frame from where it lies.
-func (p *Path) writeLent(f *lent) error {
+// writeLent writes a frame from where it lies, after the bytes of it that have been written.
+func (p *Path) writeLent(f *lent, begun int) error {
+	if p.socket != nil && p.seal == nil {
+		_ = p.raw.SetWriteDeadline(time.Now().Add(p.host.cfg.DeadAfter))
+		for begun < f.size() {
+			n, err := p.socket.writeVectors(f.vectors(p.vectors[:0], begun))
+			clear(p.vectors[:])
+			if begun += n; err != nil {
+				return err
+			}
+			_ = p.raw.SetWriteDeadline(time.Now().Add(p.host.cfg.DeadAfter))
+		}
+		return nil
+	}
 	head, pad := f.head[:f.heads], zeros[:-(int(f.heads)+len(f.body))&(align-1)]
 	if p.seal != nil {
 		for _, b := range [...][]byte{head, f.body, pad} {
