@@ -20,7 +20,8 @@
 //
 // # Receiving
 //
-// A connection has one goroutine that reads. It has no memory to read into while
-// nothing comes. Frames that came together are handed on together, from where they were
+// A connection has one goroutine that reads; on Linux, TCP connections of the classes Message and
+// Fragment are read by who waits for a message (Host.Drive), or else by one goroutine for all.
+// There is no memory to read into while nothing comes. Frames that came together are handed on together, from where they were
 // read; a handler that waits is not read for, so that senders wait.
 package peer
