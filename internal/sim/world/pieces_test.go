@@ -10,6 +10,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
@@ -188,7 +189,7 @@ func byHosts(t *testing.T, c schedule.Collective, n, bytes int) (of func(from, t
 	var all []sent
 	for rank := range n {
 		call := callOf(c, rank, n, bytes)
-		by = schedule.Choose(call)
+		by, _ = schedule.Choose(call, pathsel.DefaultCosts())
 		s, err := schedule.Make(call, by)
 		if err != nil {
 			t.Fatal(err)
