@@ -67,13 +67,13 @@ func OnTreeOfHosts() GroupOption {
 	return func(t *groupOptions) { t.onTree, t.noSwitches = true, true }
 }
 
-// algorithm returns that of a call, and whether it is chosen by the terms. Auto: it runs over the
+// algorithm returns that of a call, and whether it is chosen by the policy. Auto: it runs over the
 // communicator's tree, which mayTree permits.
 func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Algorithm, isChosen bool) {
 	for _, wanted := range c.options.algorithms {
 		switch wanted := schedule.Algorithm(wanted); {
 		case wanted == schedule.Auto:
-			a, _ = schedule.Choose(k, c.terms().costs)
+			a, _ = schedule.Choose(k, c.policy().costs)
 			return a, true
 		case schedule.Can(k, wanted):
 			return wanted, false
@@ -82,8 +82,11 @@ func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Alg
 	if mayTree && (len(c.options.algorithms) > 0 || c.options.keepsTree() || c.sub.of != nil || k.Size == 1) {
 		return schedule.Auto, false
 	}
-	t := c.terms()
+	t := c.policy()
 	a, least := schedule.Choose(k, t.costs)
+	if mayTree && t.switches && !t.measured { // what is built in says nothing of the fabric's switches
+		return schedule.Auto, true
+	}
 	if mayTree {
 		if took, _ := t.tree(k); took <= least {
 			return schedule.Auto, true
@@ -93,7 +96,7 @@ func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Alg
 }
 
 // tree returns how long a call takes over the communicator's tree.
-func (t *terms) tree(k *schedule.Call) (time.Duration, pathsel.Kind) {
+func (t *policy) tree(k *schedule.Call) (time.Duration, pathsel.Kind) {
 	kind := pathsel.ByHostTree
 	if t.switches {
 		kind = pathsel.BySwitches

@@ -81,7 +81,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		isCustom = !isFunction
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
-	t := c.terms()
+	t := c.policy()
 	var e Explanation
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
@@ -120,7 +120,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 }
 
 // treeWays returns the ways by the communicator's tree: of hosts, and of switches.
-func (c *Communicator) treeWays(k *schedule.Call, t *terms, isCustom bool) []Way {
+func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool) []Way {
 	all := []Way{{Transport: HostTree}, {Transport: Offload}}
 	for i, kind := range []pathsel.Kind{pathsel.ByHostTree, pathsel.BySwitches} {
 		w := schedule.TreeWork(k, kind)
@@ -153,7 +153,7 @@ func (e *Explanation) find(a schedule.Algorithm) Way {
 }
 
 // reason returns in words why a call runs as it does.
-func (c *Communicator) reason(k *schedule.Call, t *terms, mayTree, isChosen bool) string {
+func (c *Communicator) reason(k *schedule.Call, t *policy, mayTree, isChosen bool) string {
 	c.mu.Lock()
 	tree := c.status.why
 	c.mu.Unlock()
@@ -172,6 +172,8 @@ func (c *Communicator) reason(k *schedule.Call, t *terms, mayTree, isChosen bool
 		return "the fastest algorithm of hosts by the cost model"
 	case !mayTree:
 		return "the fastest way by the cost model; an operator of the caller's own runs on hosts alone"
+	case t.switches && !t.measured:
+		return "switches are taken until costs are measured on this fabric (collbench costs)"
 	case t.switches:
 		return "the fastest way by the cost model, switches included"
 	}

@@ -121,20 +121,20 @@ func TestNewCosts(t *testing.T) {
 	}
 }
 
-// TestTerms: what members choose by is read as it was written, and nothing else is.
-func TestTerms(t *testing.T) {
+// TestPolicy: what members choose by is read as it was written, and nothing else is.
+func TestPolicy(t *testing.T) {
 	for _, switches := range []bool{false, true} {
-		want := newTerms(pathsel.DefaultCosts(), switches)
-		got, err := readTerms(slices.Clone(want.coded))
+		want := newPolicy(pathsel.DefaultCosts(), switches)
+		got, err := readPolicy(slices.Clone(want.coded))
 		if err != nil || *got.costs != *want.costs || got.switches != switches {
 			t.Errorf("%v: %v", got, err)
 		}
 		for n := range want.coded {
-			if _, err := readTerms(want.coded[:n]); err == nil {
+			if _, err := readPolicy(want.coded[:n]); err == nil {
 				t.Fatalf("%d of %d bytes are read", n, len(want.coded))
 			}
 		}
-		if _, err := readTerms(append(slices.Clone(want.coded), 0)); err == nil {
+		if _, err := readPolicy(append(slices.Clone(want.coded), 0)); err == nil {
 			t.Error("more bytes are read")
 		}
 	}

@@ -63,7 +63,7 @@ func (g *gathering) takes(it *item) bool {
 		return false // the member's core ends the communicator for it
 	}
 	m := read.(*wire.Missing)
-	if isFromAbove := m.Life != 0; isFromAbove && len(m.Ranks) == 0 && !isTerms(m.Setting) {
+	if isFromAbove := m.Life != 0; isFromAbove && len(m.Ranks) == 0 && !isPolicy(m.Setting) {
 		return false
 	}
 	g.inputs = append(g.inputs, forming.Input{From: it.in.Rank, Missing: m})

@@ -33,7 +33,7 @@ type item struct {
 	final  bool        // the communicator is over after this step, come what may
 
 	roll *wire.Waiting // this member's own operation is late
-	wish bool          // the lowest rank may want other terms
+	wish bool          // the lowest rank may want another policy
 }
 
 // stepper is the core as the loop steps it, and the loop's own state. What it
@@ -43,7 +43,7 @@ type stepper struct {
 	inputs   []endpoint.Input
 	messages []transport.Message
 	roll     roll
-	terming  settingLoop
+	policies settingLoop
 
 	final     bool // an item was
 	rests     bool // the step's memory is to be given back
@@ -149,7 +149,7 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 		if it.stream != nil && !s.connects(it) {
 			continue
 		}
-		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) || s.terming.takes(it) {
+		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) || s.policies.takes(it) {
 			continue
 		}
 		s.inputs = append(s.inputs, it.in)
@@ -188,7 +188,9 @@ func (s *stepper) connects(it *item) bool {
 	s.connected = s.connected || is
 	if is && it.stream.class == peer.Control {
 		s.gathered.inputs = append(s.gathered.inputs, forming.Input{From: it.in.Rank})
-		s.terming.connected(it)
+	}
+	if is {
+		s.policies.connected(it)
 	}
 	return isCurrent
 }

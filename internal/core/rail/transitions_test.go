@@ -321,7 +321,7 @@ func TestDance(t *testing.T) {
 // TestShareOfPaths expects that a message that is not much more than a fragment is cut so that
 // all paths carry of it at once.
 func TestShareOfPaths(t *testing.T) {
-	const size = 64 << 10
+	const size = 80 << 10
 	g := newRig(t, Config{GetFrom: 1})
 	g.s = SendRequest{Data: make([]byte, size)}
 	g.p.Send(&g.s, 0, &g.out)

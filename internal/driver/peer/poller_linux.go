@@ -50,7 +50,7 @@ const (
 	mostLook  = 300 * time.Microsecond // for which who drives polls: as transport.DefaultPoll
 	leastLook = mostLook / 16
 	sleepFor  = 20 * time.Millisecond // for which it then sleeps in the kernel
-	sleepOnce = 5 * time.Millisecond  // of that, where it may be told to end by a channel
+	sleepOnce = 5 * time.Millisecond  // of that, where it may be notified to end by a channel
 	stall     = time.Millisecond      // as long as it gets the processor back later than that, it does not poll,
 	stalls    = 64                    // but sleeps: so many times
 	timeSlice = 8 * time.Millisecond  // after which it lets other goroutines run
@@ -246,6 +246,9 @@ func (h *Host) Drive(it *runner.Event, quit <-chan struct{}) {
 	l.drive(it, quit)
 	l.awaited.Store(nil)
 	l.heed(unix.EPOLLIN)
+	if l.isOver.Load() { // and the event by which close wakes the own goroutine was read here
+		l.wake()
+	}
 }
 
 // heed has the own goroutine be woken by what comes, or not.

@@ -10,11 +10,11 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
-	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -247,4 +247,9 @@ func TestTableOfLoads(t *testing.T) {
 }
 
 // goName returns the name of an algorithm in package hostlib.
-func goName(a schedule.Algorithm) string { return strings.ToUpper(a.String()[:1]) + a.String()[1:] }
+func goName(a schedule.Algorithm) (name string) {
+	for word := range strings.SplitSeq(a.String(), "-") {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name
+}

@@ -123,7 +123,7 @@ func (s *survivor) form(h sim.Handle, failed []uint32) {
 	if !ok {
 		parent = forming.NoParent
 	}
-	s.forms = forming.New(parent, tree.Children(own), uint64(h.ID())+1)
+	s.forms = forming.New(parent, tree.Children(own), uint64(h.ID())+1, nil)
 	for _, next := range append(tree.Children(own), parent) {
 		if next >= 0 { // the connection is there, or will be when something is sent
 			s.early = append(s.early, early{from: s.places[next]})

@@ -9,21 +9,21 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/setting"
-	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
-// terms are what a member chooses the ways of operations by: the same at all members for each
+// policy is what a member chooses the ways of operations by: the same at all members for each
 // operation (package setting), whatever each of them knows of the tree at that moment.
-type terms struct {
+type policy struct {
 	costs    *pathsel.Costs
 	switches bool // the communicator's tree is taken to be one of switches
+	measured bool // costs are of this fabric, not those that are built in
 	coded    []byte
 }
 
-func newTerms(costs *pathsel.Costs, switches bool) *terms {
-	t := &terms{costs: costs, switches: switches, coded: []byte{0}}
+func newPolicy(costs *pathsel.Costs, switches bool) *policy {
+	t := &policy{costs: costs, switches: switches, measured: *costs != *pathsel.DefaultCosts(), coded: []byte{0}}
 	if switches {
 		t.coded[0] = 1
 	}
@@ -37,17 +37,17 @@ func newTerms(costs *pathsel.Costs, switches bool) *terms {
 	return t
 }
 
-var errTerms = errors.New("hostlib: malformed terms of choice")
+var errPolicy = errors.New("hostlib: malformed policy")
 
-// lastTerms are those that were read last: most communicators of a process have the same.
-var lastTerms atomic.Pointer[terms]
+// lastPolicy are those that were read last: most communicators of a process have the same.
+var lastPolicy atomic.Pointer[policy]
 
-func readTerms(b []byte) (*terms, error) {
-	if t := lastTerms.Load(); t != nil && bytes.Equal(t.coded, b) {
+func readPolicy(b []byte) (*policy, error) {
+	if t := lastPolicy.Load(); t != nil && bytes.Equal(t.coded, b) {
 		return t, nil
 	}
 	if len(b) == 0 || b[0] > 1 {
-		return nil, errTerms
+		return nil, errPolicy
 	}
 	costs := new(pathsel.Costs)
 	rest := b[1:]
@@ -56,43 +56,43 @@ func readTerms(b []byte) (*terms, error) {
 			for i := range costs[f][k] {
 				d, n := binary.Uvarint(rest)
 				if n <= 0 {
-					return nil, errTerms
+					return nil, errPolicy
 				}
 				costs[f][k][i], rest = time.Duration(d), rest[n:]
 			}
 		}
 	}
 	if len(rest) > 0 || costs.Validate() != nil {
-		return nil, errTerms
+		return nil, errPolicy
 	}
-	t := &terms{costs: costs, switches: b[0] == 1, coded: b}
-	lastTerms.Store(t)
+	t := &policy{costs: costs, switches: b[0] == 1, measured: *costs != *pathsel.DefaultCosts(), coded: b}
+	lastPolicy.Store(t)
 	return t, nil
 }
 
-// isTerms reports whether members can choose by b.
-func isTerms(b []byte) bool {
-	_, err := readTerms(b)
+// isPolicy reports whether members can choose by b.
+func isPolicy(b []byte) bool {
+	_, err := readPolicy(b)
 	return err == nil
 }
 
 // promised are the operations beyond those that a member has called that it may call before the
 // members' next decision. More wait for it, for a round trip of the tree of hosts at most; and all of
-// them are chosen by the terms as they were.
+// them are chosen by the policy as they were.
 const promised = 4
 
-// agreed is the terms of a member's next operations.
+// agreed is the policy of a member's next operations.
 type agreed struct {
-	now   *terms    // nil: the communicator is not formed, or has one member
+	now   *policy   // nil: the communicator is not formed, or has one member
 	next  []planned // that follow
 	bound uint32    // position that operations must not have before decided is closed,
 	wait  chan struct{}
 }
 
-// planned are the terms of operations from a position on.
+// planned is the policy of operations from a position on.
 type planned struct {
 	position uint32
-	*terms
+	*policy
 }
 
 // position returns that of the next operation. It is called for who holds the lock.
@@ -125,8 +125,8 @@ func (m *messaging) decide(p planned) {
 	}
 }
 
-// terms returns those of the next operation. They may have to wait for the members' decision.
-func (c *Communicator) terms() *terms {
+// policy returns that of the next operation. It may have to wait for the members' decision.
+func (c *Communicator) policy() *policy {
 	for {
 		t, wait := c.messaging.agree()
 		if wait == nil {
@@ -142,13 +142,13 @@ func (c *Communicator) terms() *terms {
 	}
 }
 
-// agree returns the terms of the next operation, and what is to be waited for first, if anything.
-func (m *messaging) agree() (t *terms, wait <-chan struct{}) {
+// agree returns the policy of the next operation, and what is to be waited for first, if anything.
+func (m *messaging) agree() (t *policy, wait <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a, at := &m.agreed, m.position()
 	for len(a.next) > 0 && int32(at-a.next[0].position) >= 0 {
-		a.now, a.next = a.next[0].terms, a.next[1:]
+		a.now, a.next = a.next[0].policy, a.next[1:]
 	}
 	if a.wait != nil && int32(at-a.bound) >= 0 {
 		wait = a.wait
@@ -159,15 +159,15 @@ func (m *messaging) agree() (t *terms, wait <-chan struct{}) {
 	return a.now, wait
 }
 
-// lonely are the terms of a group of one, in which nothing differs.
-var lonely = newTerms(pathsel.DefaultCosts(), false)
+// lonely is the policy of a group of one, in which nothing differs.
+var lonely = newPolicy(pathsel.DefaultCosts(), false)
 
-// wanted returns the terms that the lowest rank wants.
-func (c *Communicator) wanted() *terms {
+// wanted returns the policy that the lowest rank wants.
+func (c *Communicator) wanted() *policy {
 	c.mu.Lock()
 	switches := c.manager != nil && (c.status.offload || !c.status.isFinal && !c.status.isLate)
 	c.mu.Unlock()
-	return newTerms(c.host.costs.Load(), switches)
+	return newPolicy(c.host.costs.Load(), switches)
 }
 
 // learn takes the manager's costs, for groups whose lowest rank is here.
@@ -178,19 +178,19 @@ func (h *Host) learn(costs *pathsel.Costs) {
 	}
 }
 
-// wish has the lowest rank find out whether it wants other terms. It is not called by the loop.
+// wish has the lowest rank find out whether it wants another policy. It is not called by the loop.
 func (c *Communicator) wish() {
 	if c.rank == 0 && len(c.members) > 1 && c.sub.of == nil {
 		c.post(item{wish: true})
 	}
 }
 
-// settingLoop is what the loop knows of the members' agreement on terms.
+// settingLoop is what the loop knows of the members' agreement on a policy.
 type settingLoop struct {
 	core   *setting.Core // nil: the communicator is not formed
 	inputs []setting.Input
 	out    setting.Output
-	isDue  bool // the lowest rank may want other terms
+	isDue  bool // the lowest rank may want another policy
 }
 
 // takes reports whether an item is for the agreement, and notes it.
@@ -207,29 +207,27 @@ func (l *settingLoop) takes(it *item) bool {
 		return false // the member's core ends the communicator for it
 	}
 	m := read.(*wire.Setting)
-	if m.Step == wire.SettingDecide && !isTerms(m.Value) {
+	if m.Step == wire.SettingDecide && !isPolicy(m.Value) {
 		return false
 	}
 	l.inputs = append(l.inputs, setting.Input{Kind: setting.Frame, From: it.in.Rank, Message: m})
 	return true
 }
 
-// connected notes a new connection.
+// connected notes a new stream: what was sent on another may be dropped.
 func (l *settingLoop) connected(it *item) {
-	if it.stream.class == peer.Control {
-		l.inputs = append(l.inputs, setting.Input{Kind: setting.Connected, From: it.in.Rank})
-	}
+	l.inputs = append(l.inputs, setting.Input{Kind: setting.Connected, From: it.in.Rank})
 }
 
-// agreesFirst has the members, which are all there, agree on terms to begin with.
+// agreesFirst has the members, which are all there, agree on a policy to begin with.
 func (s *stepper) agreesFirst() {
 	first := s.gathered.core.Setting()
-	t, err := readTerms(first)
+	t, err := readPolicy(first)
 	if err != nil { // never: see gathering.takes
 		return
 	}
 	parent, children := s.neighbours()
-	s.terming.core, s.terming.isDue = setting.New(parent, children, t.coded), s.rank == 0
+	s.policies.core, s.policies.isDue = setting.New(parent, children, t.coded), s.rank == 0
 	s.messaging.mu.Lock()
 	s.messaging.agreed.now = t
 	s.messaging.mu.Unlock()
@@ -237,7 +235,7 @@ func (s *stepper) agreesFirst() {
 
 // agrees steps the agreement, if there is anything to do.
 func (s *stepper) agrees(out *endpoint.Output) {
-	l := &s.terming
+	l := &s.policies
 	if l.core == nil {
 		l.inputs = l.inputs[:0]
 		return
@@ -255,7 +253,7 @@ func (s *stepper) agrees(out *endpoint.Output) {
 			out.Messages = append(out.Messages, endpoint.Message{To: m.To, Head: m.Frame})
 		}
 		for _, d := range l.out.Decided {
-			if t, err := readTerms(d.Value); err == nil { // always: see takes
+			if t, err := readPolicy(d.Value); err == nil { // always: see takes
 				s.messaging.decide(planned{d.Position, t})
 			}
 		}
