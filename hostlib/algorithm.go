@@ -79,7 +79,7 @@ func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Alg
 			return wanted, false
 		}
 	}
-	if mayTree && (len(c.options.algorithms) > 0 || c.options.keepsTree() || c.sub.of != nil || k.Size == 1) {
+	if mayTree && (len(c.options.algorithms) > 0 || c.options.keepsTree() || c.processes != nil || c.sub.of != nil || k.Size == 1) {
 		return schedule.Auto, false
 	}
 	t := c.policy()

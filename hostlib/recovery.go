@@ -199,7 +199,7 @@ func (v *recovery) notify() {
 // hear takes another member's messages, and notes its death.
 func (c *Communicator) hear(ctx context.Context, rank int) {
 	v := &c.recovery
-	p, err := c.peer(rank)
+	p, err := c.recovery.space.Peer(c.members[rank].process())
 	if err != nil {
 		return
 	}
@@ -239,7 +239,7 @@ func (c *Communicator) hear(ctx context.Context, rank int) {
 
 // write sends a message in pieces. The caller holds the lock.
 func (c *Communicator) write(rank int, b []byte) {
-	p, err := c.peer(rank)
+	p, err := c.recovery.space.Peer(c.members[rank].process())
 	if err != nil {
 		return // the node is closed, which ends all
 	}
