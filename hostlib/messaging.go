@@ -259,7 +259,11 @@ func (c *Communicator) disagree(calls [2]wire.Called) {
 func (h *Host) addressOf(process string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, c := range slices.AppendSeq(slices.Clone(h.ended), maps.Values(h.comms)) {
+	all := slices.Collect(maps.Values(h.comms))
+	for _, c := range slices.Backward(h.ended) { // whose members may have other addresses by now
+		all = append(all, c)
+	}
+	for _, c := range all {
 		if i := slices.IndexFunc(c.members, func(m Member) bool { return m.Addr != "" && m.process() == process }); i >= 0 {
 			return c.members[i].Addr
 		}

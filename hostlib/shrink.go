@@ -154,9 +154,9 @@ func shrunkName(name string, number uint32) string {
 	return fmt.Sprintf("%.*s~%x", most/2, name, sum[:16])
 }
 
-// isOf reports whether it is of all members of c but these.
-func (s *Communicator) isOf(c *Communicator, but []uint32) bool {
-	return len(s.members) == len(c.members)-len(but)
+// isOf reports whether c is of all members of a larger one but these.
+func (c *Communicator) isOf(larger *Communicator, but []uint32) bool {
+	return len(c.members) == len(larger.members)-len(but)
 }
 
 // dropFormed ends a communicator that not all survivors have.

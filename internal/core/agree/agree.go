@@ -303,5 +303,5 @@ func (c *Core) learn(failed []uint32) {
 }
 
 func (c *Core) send(to uint32, m *message) {
-	c.out.Sends = append(c.out.Sends, Send{to, m.append(nil, c.cfg.Size)})
+	c.out.Sends = append(c.out.Sends, Send{to, m.bytes(c.cfg.Size)})
 }

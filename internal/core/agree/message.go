@@ -116,9 +116,9 @@ func ranks(c *cursor.Cursor, list *[]uint32, size int) {
 	}
 }
 
-// append appends m's bytes.
-func (m *message) append(b []byte, size int) []byte {
-	c := cursor.Cursor{B: b, Writes: true}
+// bytes returns m as it is sent in a group of that size.
+func (m *message) bytes(size int) []byte {
+	c := cursor.Cursor{Writes: true}
 	m.fields(&c, size)
 	return c.B
 }

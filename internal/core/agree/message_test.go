@@ -31,7 +31,7 @@ func goldens() []message {
 
 // listing lays out a message's bytes for people.
 func listing(m *message) string {
-	raw := m.append(nil, goldenSize)
+	raw := m.bytes(goldenSize)
 	text := fmt.Sprintf("# %v in a group of %d\n", m.kind, goldenSize)
 	at := 0
 	field := func(size int, what string) {
@@ -110,14 +110,14 @@ func TestGoldenMessages(t *testing.T) {
 // FuzzMessage: what can be read has one form.
 func FuzzMessage(f *testing.F) {
 	for _, m := range goldens() {
-		f.Add(m.append(nil, goldenSize))
+		f.Add(m.bytes(goldenSize))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := read(b, goldenSize)
 		if err != nil {
 			return
 		}
-		if again := m.append(nil, goldenSize); string(again) != string(b) {
+		if again := m.bytes(goldenSize); string(again) != string(b) {
 			t.Fatalf("%x is read as %+v, which is %x", b, m, again)
 		}
 		if len(b) > MaxMessage(goldenSize) {
@@ -130,7 +130,7 @@ func FuzzMessage(f *testing.F) {
 func FuzzStep(f *testing.F) {
 	f.Add([]byte{1, 0, 2, 3, 0, 7})
 	for _, m := range goldens() {
-		b := m.append(nil, goldenSize)
+		b := m.bytes(goldenSize)
 		f.Add(append([]byte{2, 1, byte(len(b))}, b...))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

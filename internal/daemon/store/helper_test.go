@@ -106,7 +106,7 @@ func trees(seq uint64, group, epoch uint32) manager.Record {
 					Vertices: []pathsel.Vertex{{Switch: 4, Parent: -1, Up: topology.NoLink}},
 					Leaves:   []pathsel.Leaf{{Host: 0, Vertex: 0, Link: 2}, {Host: 1, Vertex: 0, Link: 3}},
 				},
-				Figures: pathsel.Figures{Hops: 2, Depth: 1, Use: 3, Latency: 2500, Bandwidth: 50e9, Price: 1.25, Share: 0.5}, Criterion: pathsel.LeastLoad,
+				Figures: pathsel.Figures{Hops: 2, Depth: 1, Use: 3, Latency: 2500, Bandwidth: 50e9, Price: 1.25, Share: 0.5}, Criterion: pathsel.LeastLoad, Default: true,
 				Because: "it was given", Method: pathsel.ByLevels, Exact: true, Reason: "least load", Tried: 2, Shared: 3,
 				Rivals: []pathsel.Rival{{Root: 5, Method: pathsel.BySteiner, Figures: pathsel.Figures{Hops: 4, Depth: 2}, Lost: "2 more hops"}},
 			},

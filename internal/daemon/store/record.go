@@ -14,7 +14,7 @@ import (
 // Version is the version of the schema that this package writes: the buckets, and
 // the fields of records. A change of either is a new version. Stores of earlier
 // ones from oldest on are made ones of this version when they are opened.
-const Version = 6
+const Version = 7
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -22,7 +23,7 @@ import (
 // What is in a store of this version must be read by all managers of this
 // version: where this test fails, the schema needs a new one.
 func TestRecordsOfThisVersion(t *testing.T) {
-	const golden = "testdata/records-6.json"
+	const golden = "testdata/records-7.json"
 	var got bytes.Buffer
 	for _, r := range []manager.Record{fleet(1, 7, "leaf-0"), spec(2, 7, "h0", "h1"), trees(3, 7, 12), kept(4, manager.OperatorRecord, "operator"), kept(5, manager.MapRecord, "map"), kept(6, manager.HistoryRecord, "history")} {
 		text, err := store.Encode(&r)
@@ -38,7 +39,7 @@ func TestRecordsOfThisVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if store.Version != 6 || !bytes.Equal(got.Bytes(), want) {
+	if store.Version != 7 || !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("records of version %d are written as\n%s\nand not as in %s", store.Version, &got, golden)
 	}
 }
@@ -47,10 +48,22 @@ func TestRecordsOfThisVersion(t *testing.T) {
 // wrote.
 func storeOf(t *testing.T, version int) string {
 	t.Helper()
+	return storeWith(t, version, recordsOf(t, version))
+}
+
+// recordsOf returns the records that managers of an earlier version wrote.
+func recordsOf(t *testing.T, version int) []byte {
+	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("testdata/records-%d.json", version))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
+}
+
+// storeWith makes a store of an earlier version with these records.
+func storeWith(t *testing.T, version int, data []byte) string {
+	t.Helper()
 	path := pathOf(t)
 	close(t, open(t, path))
 	edit(t, path, func(tx *bbolt.Tx) error {
@@ -99,6 +112,7 @@ func upgrade(t *testing.T, version int) {
 		close(t, s)
 		wantSpec, want := spec(2, 7, "h0", "h1"), trees(3, 7, 12)
 		var more []manager.Record
+		want.Trees.Live[0].Plan.Default = version >= 7 // before, no tree was chosen by default
 		if version < 4 {
 			want.Trees.Live[0].Links, want.Trees.Live[0].Roots = nil, nil
 		} else {
@@ -128,6 +142,24 @@ func upgrade(t *testing.T, version int) {
 		t.Errorf("it has %v", all)
 	}
 	close(t, s)
+}
+
+// Weights of fewer or more criteria than there are now are read.
+func TestUpgradeOfOtherWeights(t *testing.T) {
+	for weights, want := range map[string]pathsel.Weights{
+		"[0, 1, 0, 2.5]":           {pathsel.FewestHops: 1, pathsel.WidestLink: 2.5},
+		"[0, 1, 0, 0, 0, 0, 0, 0]": {pathsel.FewestHops: 1},
+		"[0, 0, 0, 0, 0, 0.5, 0]":  {pathsel.MostCapable: 0.5},
+		"[]":                       {},
+	} {
+		records := regexp.MustCompile(`(?s)"Criterion": 4,(\s+"Weights": )\[.*?\]`).ReplaceAll(recordsOf(t, 6), []byte(`"Criterion": 0,${1}`+weights))
+		s := open(t, storeWith(t, 6, records))
+		wantSpec := spec(2, 7, "h0", "h1")
+		wantSpec.Spec.Purpose.Criterion, wantSpec.Spec.Purpose.Weights = pathsel.ByFunction, want
+		if diff := cmp.Diff(wantSpec, load(t, s)[1], equalRecords); diff != "" {
+			t.Errorf("%s: it has (-want +got):\n%s", weights, diff)
+		}
+	}
 }
 
 // One that is damaged is refused, and left as it is.

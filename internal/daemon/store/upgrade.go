@@ -37,8 +37,10 @@ func (s *File) upgrade(from int) error {
 // decoders read the records of earlier versions. Version 2 has no bundles of groups
 // and does not report what trees share: it is as if there were none. Version 3 has no
 // names of links: the numbers are taken for those of the topology. Version 4 has no history
-// of the map. Version 5 has no trees by rail.
-var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode, 3: decode, 4: decode, 5: decode}
+// of the map. Version 5 has no trees by rail. Version 6 has no trees of the least load by
+// default: their criterion is the one that their purpose decided on, and is kept until
+// they are replaced. The numbers of criteria are the same in all versions.
+var decoders = map[int]func(key, text []byte) (manager.Record, error){1: decode1, 2: decode, 3: decode, 4: decode, 5: decode, 6: decode}
 
 // What records of version 1 had: trees were reported with fewer figures. Their groups had
 // no purpose, which is the same as none.

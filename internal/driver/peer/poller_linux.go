@@ -156,10 +156,10 @@ func (p *Path) detach() (release func()) {
 		return func() {}
 	}
 	before := p.raw
-	hangUp := func() { s.Close() }
+	hangUp := func() { _ = s.Close() }
 	p.hangUp.Store(&hangUp)
 	if p.reason.Load() != nil {
-		s.Close()
+		_ = s.Close() // it was broken before
 	}
 	p.raw, p.socket = s, s
 	if p.seal != nil {

@@ -125,8 +125,9 @@ const MaxName = 64
 func (o *Offer) Accept(ctx context.Context) (*Group, error) {
 	o.board.bells = newBells(slices.Clone(o.bells), 0)
 	g := &Group{Board: o.board, others: map[int]*net.UnixConn{}}
-	defer o.listener.Close()
-	defer context.AfterFunc(ctx, func() { _ = o.listener.Close() })()
+	shut := func() { _ = o.listener.Close() }
+	defer shut()
+	defer context.AfterFunc(ctx, shut)()
 	for len(g.others) < o.board.Processes-1 {
 		conn, err := o.listener.AcceptUnix()
 		if err != nil {

@@ -77,13 +77,13 @@ type railPeer struct {
 
 // railConn is the connection on one rail.
 type railConn struct {
-	life             uint32
-	isUp, isAgreed   bool
-	said             rail.Hello
-	sent             [sorts][]uint32 // frames that are not acknowledged, by sort
-	taken            [sorts]byte     // frames of the other side that are to be acknowledged
-	since, heard     core.Time
-	isPinged, isPath bool
+	life           uint32
+	isUp, isAgreed bool
+	said           rail.Hello
+	sent           [sorts][]uint32 // frames that are not acknowledged, by sort
+	taken          [sorts]byte     // frames of the other side that are to be acknowledged
+	since, heard   core.Time
+	isPath         bool
 }
 
 func newMessages(rank int, rails [][]sim.NodeID, cfg messagesConfig) *messages {

@@ -160,9 +160,7 @@ func (s *survivor) gather(now core.Time, h sim.Handle, all []early) {
 		for _, m := range s.out.Sends {
 			s.send(h, m.To, toAgree, m.Bytes)
 		}
-		for _, d := range s.out.Decided {
-			s.decided = append(s.decided, d)
-		}
+		s.decided = append(s.decided, s.out.Decided...)
 	}
 }
 

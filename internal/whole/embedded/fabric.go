@@ -54,7 +54,7 @@ type Config struct {
 	// tree of switches; 0: hostlib's default.
 	OfferWait time.Duration
 
-	Options []hostlib.GroupOption // of every communicator
+	Options []hostlib.GroupOption // of every communicator, beside hostlib.OnTree
 
 	// Rails gives each host a rail at every address that the topology has for it, which
 	// are of 127.0.0.0/8: its packets to a switch come from there.

@@ -14,7 +14,8 @@ import (
 func (f *Fabric) Hosts() []*hostlib.Host { return slices.Clone(f.hosts) }
 
 // Communicators makes a communicator of the named hosts, or of all where none
-// is named, and returns each member's end of it, by rank.
+// is named, and returns each member's end of it, by rank. Operations keep to the group's tree
+// (hostlib.OnTree), which is what such a fabric is to show.
 func (f *Fabric) Communicators(ctx context.Context, name string, hosts ...string) ([]*hostlib.Communicator, error) {
 	return f.form(ctx, f.hosts, name, hosts)
 }
@@ -68,13 +69,14 @@ func (f *Fabric) form(ctx context.Context, all []*hostlib.Host, name string, nam
 	for i, h := range hosts {
 		members[i] = h.Member()
 	}
+	options := append([]hostlib.GroupOption{hostlib.OnTree()}, f.cfg.Options...)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	comms, errs := make([]*hostlib.Communicator, len(hosts)), make([]error, len(hosts))
 	var making sync.WaitGroup
 	for i, h := range hosts {
 		making.Go(func() {
-			if comms[i], errs[i] = h.Communicator(ctx, name, members, f.cfg.Options...); errs[i] != nil {
+			if comms[i], errs[i] = h.Communicator(ctx, name, members, options...); errs[i] != nil {
 				cancel()
 			}
 		})
