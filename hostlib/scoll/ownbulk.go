@@ -90,6 +90,9 @@ func (b *railBulk) Pull(ctx context.Context, node string, key, length uint64, in
 
 // pull reads all of the vectors at once.
 func (b *railBulk) pull(ctx context.Context, node string, key uint64, into [][]byte) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	peer, err := b.node.Peer(node)
 	if err != nil {
 		return err

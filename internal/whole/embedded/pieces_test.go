@@ -152,7 +152,7 @@ func TestPiecesFallBack(t *testing.T) {
 			requests[n-1] = begin(comms[n-1], all[n-1], own[n-1], whole[n-1])
 			for rank, r := range requests {
 				o, err := r.Wait(ctx)
-				if err != nil || o.Transport != hostlib.HostTree || len(o.Epochs) < 2 {
+				if err != nil || o.Transport != hostlib.HostTree || rank < n-1 && len(o.Epochs) < 2 { // the last may begin after the change
 					t.Errorf("rank %d: %+v, %v", rank, o, err)
 				}
 				for i := range count {
