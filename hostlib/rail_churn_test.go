@@ -51,7 +51,7 @@ func TestRailsChurn(t *testing.T) {
 		}
 		hosts, members = append(hosts, h), append(members, h.Member())
 	}
-	comms := form(t, "c", hosts, members)
+	comms := form(t, "c", hosts, members, OnTree())
 
 	var isOver atomic.Bool
 	ended := make(chan struct{})

@@ -67,7 +67,7 @@ func TestNoRailInCommon(t *testing.T) {
 				h := joinHooked(t, hooks.Hooks{Interfaces: source}, name, func(c *Config) { *c = Config{Name: name, Rails: list, Log: slog.New(said)} })
 				hosts, members = append(hosts, h), append(members, h.Member())
 			}
-			comms := form(t, "c", hosts, members)
+			comms := form(t, "c", hosts, members, OnTree())
 			addUp(t, comms, 1000)
 			until(within(t), t, "both name it", func() bool {
 				return said.has("no rail in common", "peer=h0", "h1 has b0 (") && said.has("no rail in common", "peer=h1", "h0 has a0 (")
@@ -110,7 +110,7 @@ func TestRailOfAnotherHost(t *testing.T) {
 	})
 	// The child in the tree of hosts calls.
 	hosts := []*Host{b, a}
-	comms := form(t, "c", hosts, []Member{b.Member(), a.Member()})
+	comms := form(t, "c", hosts, []Member{b.Member(), a.Member()}, OnTree())
 	until(within(t), t, "the call is refused", func() bool {
 		addUp(t, comms, 1000)
 		failed := func(p PathStatus) bool { return p.Rail == "a1" && p.Fault != nil }
@@ -169,7 +169,7 @@ func TestRailOfOneDirection(t *testing.T) {
 				}}, fmt.Sprint("h", i), func(c *Config) { c.Rails, c.Log = rails, slog.New(said) })
 				hosts, members = append(hosts, h), append(members, h.Member())
 			}
-			comms := form(t, "c", hosts, members)
+			comms := form(t, "c", hosts, members, OnTree())
 			both := func() bool {
 				addUp(t, comms, 10_000)
 				return slices.Equal(joined(hosts[0], "h1"), []string{"a0-b0 up", "a1-b1 up"}) && slices.Equal(joined(hosts[1], "h0"), []string{"b0-a0 up", "b1-a1 up"})
@@ -248,7 +248,7 @@ func TestRailsMixed(t *testing.T) {
 		}
 	}
 	hosts, members := twoHosts(t, rails("a", 1), rails("b", 2))
-	comms := form(t, "c", hosts, members)
+	comms := form(t, "c", hosts, members, OnTree())
 	until(within(t), t, "all four are used", func() bool {
 		addUp(t, comms, 10_000)
 		return slices.Equal(joined(hosts[0], "h1"), []string{"a0-b0 up", "a1-b1 up", "a2-b2 up", "a3-b3 up"})

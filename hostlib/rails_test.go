@@ -162,7 +162,7 @@ func testRailsUnderAllreduces(t *testing.T, kinds [2]RailKind) {
 		h := joinRails(t, name, &source, Config{Rails: []Rail{{Name: "a", Address: "127.0.0.1", Kind: kinds[0]}, {Name: "b", Address: "127.0.0.2", Kind: kinds[1]}}})
 		hosts, members = append(hosts, h), append(members, h.Member())
 	}
-	comms := form(t, "c", hosts, members)
+	comms := form(t, "c", hosts, members, OnTree())
 	for round, change := range []func() error{
 		func() error { return nil },
 		func() error { return hosts[0].RemoveRail(t.Context(), "b") },
