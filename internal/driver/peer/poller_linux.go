@@ -36,6 +36,9 @@ type poller struct {
 	starts   atomic.Bool   // a goroutine was started that is to write
 	ended    chan struct{} // closed when the own goroutine has ended
 
+	waking  sync.RWMutex // held, for reading, by who writes to event
+	isFreed bool
+
 	mu      sync.Mutex
 	readers map[int32]*reader // by descriptor
 }
@@ -123,6 +126,9 @@ func (l *poller) close() {
 }
 
 func (l *poller) free() (err error) {
+	l.waking.Lock()
+	defer l.waking.Unlock()
+	l.isFreed = true
 	for _, fd := range []int{l.own, l.event} {
 		if fd >= 0 {
 			err = errors.Join(err, unix.Close(fd))
@@ -137,7 +143,8 @@ func (l *poller) free() (err error) {
 // run reads while nobody drives.
 func (l *poller) run() {
 	defer close(l.ended)
-	for l.outer.wait(time.Time{}) == nil && !l.isOver.Load() {
+	// The event by which close wakes may have been read below.
+	for !l.isOver.Load() && l.outer.wait(time.Time{}) == nil && !l.isOver.Load() {
 		l.reading.Lock()
 		l.read(0)
 		l.reading.Unlock()
@@ -314,6 +321,11 @@ func (h *Host) Wake(it *runner.Event) {
 }
 
 func (l *poller) wake() {
+	l.waking.RLock()
+	defer l.waking.RUnlock()
+	if l.isFreed {
+		return
+	}
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 1)
 	_, _ = unix.Write(l.event, b[:]) // fails if it was done two billion times
