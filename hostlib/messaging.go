@@ -118,15 +118,14 @@ func (c *Communicator) enter(r *Request, tag func(serial uint16) uint64) error {
 	m := &c.messaging
 	c.order.Lock() // with those on the communicator's tree
 	defer c.order.Unlock()
-	c.mu.Lock()
-	err, isLeaving := c.err, c.isLeaving
-	c.mu.Unlock()
+	c.mu.Lock() // with m.mu, as refuseAll does: what has ended it is known once m is over
+	defer c.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case err != nil:
-		return err
-	case isLeaving || m.isOver:
+	case c.err != nil:
+		return c.err
+	case c.isLeaving || m.isOver:
 		return fmt.Errorf("%w: it is being left", ErrEnded)
 	case m.err != nil:
 		return fmt.Errorf("hostlib: messages between members: %w", m.err)
