@@ -81,7 +81,8 @@ func TestRailStatus(t *testing.T) {
 	until(within(t), t, "both rails are used", func() bool {
 		addUp(t, comms, 100_000)
 		rails := hosts[0].Rails()
-		return slices.Equal(joined(hosts[0], "h1"), both) && rails[0].BytesOut > 0 && rails[1].BytesOut > 0 && rails[0].Missing+rails[1].Missing == 0
+		hasData := slices.ContainsFunc(hosts[0].Paths("h1"), func(p PathStatus) bool { return fmt.Sprint(p.Class) == "data" })
+		return hasData && slices.Equal(joined(hosts[0], "h1"), both) && rails[0].BytesOut > 0 && rails[1].BytesOut > 0 && rails[0].Missing+rails[1].Missing == 0
 	})
 	rails := hosts[0].Rails()
 	for i, r := range rails {
