@@ -429,6 +429,11 @@ func (c *Communicator) submit(r *Request, o *session.Operation, tag func(serial 
 		r.fail(err)
 		return
 	}
+	if c.isLeaving && !o.Last {
+		c.mu.Unlock()
+		r.fail(fmt.Errorf("%w: it is being left", ErrEnded))
+		return
+	}
 	c.isLeaving = c.isLeaving || o.Last
 	c.lastID++
 	o.ID = c.lastID

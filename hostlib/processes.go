@@ -351,7 +351,7 @@ func (p *processes) transport() (Transport, string) {
 		way, why := p.leaders.Transport()
 		return way, fmt.Sprintf("%s; for %d processes of this host", why, n)
 	}
-	return Transport(atomic.LoadUint32(p.board.Way())), p.throughLeader()
+	return Transport(p.board.LastWay()), p.throughLeader()
 }
 
 func (p *processes) throughLeader() string {

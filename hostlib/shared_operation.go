@@ -322,7 +322,7 @@ func (x *sharedOperation) add(o *Outcome) {
 func (p *processes) complete(x *sharedOperation) {
 	r := x.request
 	if x.ways == 0 {
-		x.outcome.Transport = Transport(atomic.LoadUint32(p.board.Way()))
+		x.outcome.Transport = Transport(p.board.LastWay())
 	}
 	if !p.leads() {
 		x.outcome.Reason = p.throughLeader()

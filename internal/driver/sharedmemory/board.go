@@ -2,6 +2,7 @@ package sharedmemory
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -48,6 +49,9 @@ type Board struct {
 	own    int
 	memory []byte
 	bells  bells
+
+	using   sync.RWMutex // held, for reading, by what may be called after Group.Close
+	isFreed bool
 }
 
 // bells wake processes. One that is rung before it waits does not wait.
@@ -72,7 +76,7 @@ func (a alone) wait() { <-a }
 func Alone(slots int) *Board {
 	s := Shape{Processes: 1, Slots: slots}
 	words := make([]uint64, s.size()/8)
-	return &Board{s, 0, unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.size()), make(alone, 1)}
+	return &Board{Shape: s, memory: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), s.size()), bells: make(alone, 1)}
 }
 
 func (b *Board) word64(at int) *uint64 { return (*uint64)(unsafe.Pointer(&b.memory[at])) }
@@ -124,8 +128,23 @@ func (b *Board) Wake(who int) {
 	}
 }
 
-// Ring wakes a process, which may be this one, if it waits.
+// LastWay returns what the first process has set; 0 after Group.Close.
+func (b *Board) LastWay() uint32 {
+	b.using.RLock()
+	defer b.using.RUnlock()
+	if b.isFreed {
+		return 0
+	}
+	return atomic.LoadUint32(b.Way())
+}
+
+// Ring wakes a process, which may be this one, if it waits. After Group.Close it does nothing.
 func (b *Board) Ring(process int) {
+	b.using.RLock()
+	defer b.using.RUnlock()
+	if b.isFreed {
+		return
+	}
 	at := processAt + process*perProcess
 	if atomic.LoadUint32(b.word32(at+waitsAt)) != 0 {
 		b.bells.ring(process)

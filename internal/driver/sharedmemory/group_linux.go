@@ -111,7 +111,7 @@ func mapped(file int, s Shape, own int, b *eventBells) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Board{s, own, memory, b}, nil
+	return &Board{Shape: s, own: own, memory: memory, bells: b}, nil
 }
 
 // Name returns what the others have to know: the name of a socket, of at most MaxName bytes.
@@ -273,7 +273,7 @@ func (g *Group) Watch(died func(process int)) {
 }
 
 // Close ends the connections, so that others do not take it for a death, and unmaps the memory.
-// Nobody may use it any more.
+// Nobody may use it any more, but Ring and LastWay.
 func (g *Group) Close() error {
 	g.closes.Store(true)
 	for _, conn := range g.others {
@@ -284,6 +284,9 @@ func (g *Group) Close() error {
 	for _, conn := range g.others {
 		_ = conn.Close()
 	}
+	g.using.Lock()
+	defer g.using.Unlock()
+	g.isFreed = true
 	g.bells.(*eventBells).close(g.own)
 	return unix.Munmap(g.memory)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -126,6 +127,25 @@ func TestDeath(t *testing.T) {
 	for _, g := range all {
 		if err := g.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestRingAfterClose: who starts an operation while its communicator ends may ring once the memory is gone.
+func TestRingAfterClose(t *testing.T) {
+	for _, g := range share(t, Shape{Processes: 2, Slots: 1, Area: 64}) {
+		atomic.StoreUint32(g.Way(), 3)
+		if way := g.LastWay(); way != 3 {
+			t.Errorf("way %d, want 3", way)
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for p := range 2 {
+			g.Ring(p)
+		}
+		if way := g.LastWay(); way != 0 {
+			t.Errorf("way %d after Close, want 0", way)
 		}
 	}
 }
