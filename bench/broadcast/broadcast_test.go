@@ -13,11 +13,11 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
-// crowd returns members that reach each other, and their names.
-func crowd(t testing.TB, n int) ([]*Member, []string) {
+// hosts returns hosts that reach each other, and their names.
+func hosts(t testing.TB, n int) ([]*hostlib.Host, []string) {
 	var mu sync.Mutex
 	at := map[string]string{}
-	var all []*Member
+	var all []*hostlib.Host
 	var names []string
 	for i := range n {
 		name := fmt.Sprintf("n%d", i)
@@ -34,22 +34,60 @@ func crowd(t testing.TB, n int) ([]*Member, []string) {
 				t.Error(err)
 			}
 		})
-		m, err := On(host, scoll.Config{RoundTrip: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
 		mu.Lock()
 		at[name] = host.Addr()
 		mu.Unlock()
-		all, names = append(all, m), append(names, name)
+		all, names = append(all, host), append(names, name)
 	}
 	return all, names
+}
+
+// member makes a node that takes part on a host.
+func member(t testing.TB, host *hostlib.Host) *Member {
+	t.Helper()
+	m, err := On(host, scoll.Config{RoundTrip: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// crowd returns members on hosts of their own, and their names.
+func crowd(t testing.TB, n int) (all []*Member, names []string) {
+	t.Helper()
+	places, names := hosts(t, n)
+	for _, host := range places {
+		all = append(all, member(t, host))
+	}
+	return all, names
+}
+
+// TestAwait: a host that has no services yet is waited for, one that is none of ours is not.
+func TestAwait(t *testing.T) {
+	places, names := hosts(t, 3)
+	root := member(t, places[0])
+	member(t, places[1])
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := root.Await(over, names); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "n2 (1 nodes) no service") {
+		t.Errorf("%v; want to wait for n2 until the context ends", err)
+	}
+	member(t, places[2])
+	if err := root.Await(t.Context(), names); err != nil {
+		t.Error(err)
+	}
+	if err := root.Await(t.Context(), append(names, names[1])); err == nil || errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want an error for a node that is named twice", err)
+	}
 }
 
 // TestEnd: all members are notified, once each has come.
 func TestEnd(t *testing.T) {
 	all, names := crowd(t, 4)
-	if err := all[0].End(t.Context(), names); err != nil {
+	if err := all[0].Await(t.Context(), names); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, m := range all[1:] {

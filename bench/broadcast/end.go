@@ -2,9 +2,13 @@ package broadcast
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // ending is the service by which the root notifies members that nothing follows.
@@ -13,6 +17,7 @@ const ending scoll.ServiceID = 5
 // shutdown is a member's part in the end.
 type shutdown struct {
 	service  *scoll.Service
+	group    *scoll.Group // of all members, at the root
 	notified chan struct{}
 }
 
@@ -32,13 +37,31 @@ func (f *shutdown) register(node *scoll.Node) (err error) {
 // Notified is closed when the root has said that nothing follows.
 func (m *Member) Notified() <-chan struct{} { return m.end.notified }
 
-// End notifies all nodes, of which this one is the root, that nothing follows.
-func (m *Member) End(ctx context.Context, nodes []string) error {
-	g, err := group(m.end.service, nodes, scoll.Flat())
-	if err != nil {
-		return err
+// Await waits until all nodes have the services of a measurement; members start in any order.
+func (m *Member) Await(ctx context.Context, nodes []string) error {
+	for {
+		var err error
+		if m.end.group, err = group(m.end.service, nodes, scoll.Flat()); err == nil || !notYet(err) {
+			return err
+		}
+		if cause := runner.Pause(ctx, 10*time.Millisecond); cause != nil {
+			return errors.Join(cause, err)
+		}
 	}
-	r, err := g.NewRequest(scoll.Broadcast{Last: true})
+}
+
+// notYet reports whether some node has no service yet, which is all that is wrong.
+func notYet(err error) bool {
+	var incomplete *scoll.IncompleteError
+	if !errors.As(err, &incomplete) {
+		return false
+	}
+	return !slices.ContainsFunc(incomplete.Missing, func(m scoll.Missing) bool { return m.Status != scoll.StatusNoService })
+}
+
+// End notifies all nodes that Await has waited for, of which this one is the root, that nothing follows.
+func (m *Member) End(ctx context.Context) error {
+	r, err := m.end.group.NewRequest(scoll.Broadcast{Last: true})
 	if err == nil {
 		err = r.Send()
 	}

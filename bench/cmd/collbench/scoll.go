@@ -300,7 +300,10 @@ func (p *scollProcess) run(ctx context.Context, out io.Writer) (err error) {
 	if err := awaitMembers(ctx, members); err != nil {
 		return err
 	}
-	return errors.Join(p.measureAll(ctx, member, plans, out), member.End(ctx, names(members)))
+	if err := member.Await(ctx, names(members)); err != nil {
+		return err
+	}
+	return errors.Join(p.measureAll(ctx, member, plans, out), member.End(ctx))
 }
 
 // read reads a list of members, and this one's address in it.
