@@ -371,6 +371,7 @@ func (c *Communicator) ownTransport() (Transport, string) {
 // an error the communicator has ended otherwise: for all members, if ctx ended first.
 func (c *Communicator) Leave(ctx context.Context) error {
 	c.finishMessages(ctx)
+	c.findStrays()
 	if c.processes != nil {
 		c.processes.leave()
 	}

@@ -182,8 +182,12 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 			return false, nil
 		}
 		switch {
-		case err == nil && (!t.isRecv || o.work.Awaits(&t.Transfer, uint64(s.Tag), s.Size)):
+		case err == nil && !t.isRecv:
 			return true, nil
+		case err == nil && o.work.Awaits(&t.Transfer, uint64(s.Tag), s.Size):
+			if !c.isStray(t.Peer, t.to) {
+				return true, nil
+			}
 		case err == nil || errors.Is(err, rail.ErrTruncated):
 			c.disagree([2]wire.Called{
 				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: t.request.MessageSize()},

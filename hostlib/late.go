@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/rollcall"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
@@ -55,6 +56,55 @@ func (m *messaging) record(position uint32) rollcall.Record {
 	return rollcall.Record{Tag: m.past.tags[position%lastCalls], IsCalled: true}
 }
 
+// finished returns the position before which no operation of this member awaits a message any more.
+func (m *messaging) finished() uint32 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case len(m.order) > 0:
+		return m.order[0]
+	case m.past != nil:
+		return m.past.position
+	}
+	return 0
+}
+
+// isStray reports whether a member has sent a message of an operation that is over here, and did not
+// await it: the two called different operations, and the communicator ends.
+func (c *Communicator) isStray(rank int, p *rail.Peer) bool {
+	finished := c.messaging.finished() // before the look at what has come
+	s, has := c.messaging.calls.Probe(p, 0, ^rail.Tag(0))
+	if !has {
+		return false
+	}
+	ahead := int16(uint16(uint64(s.Tag)>>48) - uint16(finished))
+	if ahead >= 0 {
+		return false
+	}
+	position := finished + uint32(int32(ahead))
+	own := c.messaging.record(position)
+	if own.IsForgotten {
+		c.abort(fmt.Sprintf("it does not await a message of rank %d (%s) for operation %d: they called different operations", rank, c.hostOf(uint32(rank)), position))
+		return true
+	}
+	c.disagree([2]wire.Called{{Rank: uint32(c.rank), Tag: own.Tag}, {Rank: uint32(rank), Tag: uint64(s.Tag), Bytes: uint64(s.Size)}})
+	return true
+}
+
+// findStrays looks at what all members have sent.
+func (c *Communicator) findStrays() (found bool) {
+	m := &c.messaging
+	m.mu.Lock()
+	peers, isFormed := slices.Clone(m.peers), m.calls != nil
+	m.mu.Unlock()
+	for rank, p := range peers {
+		if p != nil && isFormed && !found {
+			found = c.isStray(rank, p)
+		}
+	}
+	return found
+}
+
 // leaveCode is what the tag of the last barrier says as its function.
 const leaveCode = 14
 
@@ -81,6 +131,7 @@ func (h *Host) callRolls() {
 			return
 		}
 		for _, c := range h.counts.all() {
+			c.findStrays()
 			c.callRoll()
 		}
 	}

@@ -252,6 +252,48 @@ func disagree(t *testing.T, calls [2]func(c *hostlib.Communicator) error, option
 	t.Log(texts[0])
 }
 
+// TestStrays: members that each get all that they await disagree nevertheless. The next operation by
+// messages finds that, or what looks at late ones.
+func TestStrays(t *testing.T) {
+	v := func(n int) []int32 { return make([]int32, n) }
+	for what, call := range map[string]func(c *hostlib.Communicator) error{
+		"roots of broadcasts": func(c *hostlib.Communicator) error {
+			return second(hostlib.Broadcast(t.Context(), c, c.Rank(), v(3)))
+		},
+		"gatherv and scatterv": func(c *hostlib.Communicator) error {
+			if c.Rank() == 0 {
+				return second(hostlib.Gatherv(t.Context(), c, 1, v(3), nil))
+			}
+			return second(hostlib.Scatterv(t.Context(), c, 1, [][]int32{v(2), v(2)}, v(2)))
+		},
+		"a piece that nobody awaits": func(c *hostlib.Communicator) error {
+			return second(hostlib.Alltoallv(t.Context(), c, [][]int32{v(c.Rank()), v(0)}, [][]int32{v(c.Rank()), v(0)}))
+		},
+	} {
+		for _, isNext := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, another follows: %t", what, isNext), func(t *testing.T) {
+				hosts, members := join(t, 2)
+				comms := form(t, hosts, members, hostlib.OnHosts())
+				each(2, func(i int) {
+					c := comms[i]
+					err := call(c)
+					for isNext && err == nil {
+						err = second(hostlib.Allgather(t.Context(), c, v(1), v(2)))
+					}
+					<-c.Done()
+					var d *hostlib.Disagreement
+					if err := c.Err(); !errors.As(err, &d) || d.Calls[0].Operation != 0 || d.Calls[0].Rank == d.Calls[1].Rank {
+						t.Errorf("rank %d: %v", i, err)
+					}
+					if i == 0 {
+						t.Log(c.Err())
+					}
+				})
+			})
+		}
+	}
+}
+
 func second[A any](_ A, err error) error { return err }
 
 // TestOperatorPanics: when an operator panics, its caller gets that, and the communicator ends for
