@@ -67,15 +67,17 @@ var (
 var ways = [Collectives][]way{
 	Allreduce: {
 		{algorithm: RecursiveDoubling, make: allreduceDoubling}, {algorithm: Rabenseifner, make: allreduceRabenseifner},
-		{algorithm: Ring, make: allreduceRing, unordered: true},
+		{algorithm: Ring, make: allreduceRing, unordered: true}, {algorithm: Linear, make: allreduceLinear}, {algorithm: Binomial, make: allreduceBinomial},
 	},
 	Reduce:    {{algorithm: Binomial, make: reduceBinomial}, {algorithm: RingGather, make: reduceRingGather, unordered: true}},
 	Broadcast: {{algorithm: Binomial, make: broadcastBinomial}, {algorithm: ScatterAllgather, make: broadcastScatter}, {algorithm: Chain, make: broadcastChain}},
-	Barrier:   {{algorithm: Dissemination, make: barrierDissemination}},
-	Gather:    {{algorithm: Binomial, make: gatherBinomial}, {algorithm: Linear, make: gatherLinear}},
-	Gatherv:   {{algorithm: Linear, make: gatherLinear}},
-	Scatter:   {{algorithm: Binomial, make: scatterBinomial}, {algorithm: Linear, make: scatterLinear}},
-	Scatterv:  {{algorithm: Linear, make: scatterLinear}},
+	Barrier: {
+		{algorithm: Dissemination, make: barrierDissemination}, {algorithm: Linear, make: allreduceLinear}, {algorithm: Binomial, make: allreduceBinomial},
+	},
+	Gather:   {{algorithm: Binomial, make: gatherBinomial}, {algorithm: Linear, make: gatherLinear}},
+	Gatherv:  {{algorithm: Linear, make: gatherLinear}},
+	Scatter:  {{algorithm: Binomial, make: scatterBinomial}, {algorithm: Linear, make: scatterLinear}},
+	Scatterv: {{algorithm: Linear, make: scatterLinear}},
 	Allgather: {
 		{algorithm: Bruck, make: allgatherBruck}, {algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear},
 		{algorithm: RecursiveDoubling, make: allgatherDoubling, power: true},

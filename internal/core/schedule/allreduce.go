@@ -28,6 +28,68 @@ func allreduceRabenseifner(c *Call) Schedule {
 	})}
 }
 
+// allreduceLinear: rank 0 reduces the vectors of all others, one after the other, and sends them the
+// result. A barrier, too, with vectors of no size.
+func allreduceLinear(c *Call) Schedule {
+	temp := 0
+	if c.Rank == 0 {
+		temp = c.bytes(c.Count)
+	}
+	return Schedule{Temp: temp, Rounds: c.rounds(func(m *maker) {
+		own := c.input()
+		if c.Rank > 0 {
+			m.send(0, own)
+			m.end()
+			m.recv(0, c.vector(Out))
+			return
+		}
+		for child := 1; child < c.Size; child++ {
+			own = m.take(child, own)
+		}
+		if own != c.vector(Out) {
+			m.copy(c.vector(Out), own)
+		}
+		for child := 1; child < c.Size; child++ {
+			m.send(child, c.vector(Out))
+		}
+	})}
+}
+
+// allreduceBinomial: vectors go up a binomial tree to rank 0, and the result down. A barrier, too.
+func allreduceBinomial(c *Call) Schedule {
+	return Schedule{Temp: c.bytes(c.Count), Rounds: c.rounds(func(m *maker) {
+		own := c.input()
+		bit := 1
+		for ; bit < c.Size && c.Rank&bit == 0; bit <<= 1 {
+			if child := c.Rank + bit; child < c.Size {
+				own = m.take(child, own)
+			}
+		}
+		switch {
+		case c.Rank > 0:
+			m.send(c.Rank-bit, own)
+			m.end()
+			m.recv(c.Rank-bit, c.vector(Out))
+			m.end()
+		case own != c.vector(Out):
+			m.copy(c.vector(Out), own)
+		}
+		for bit >>= 1; bit > 0; bit >>= 1 {
+			if child := c.Rank + bit; child < c.Size {
+				m.send(child, c.vector(Out))
+			}
+		}
+	})}
+}
+
+// take reduces the vector of a higher rank with what is there, which it returns the place of.
+func (m *maker) take(from int, own Part) Part {
+	m.recv(from, m.vector(Temp))
+	m.reduce(m.vector(Out), own, m.vector(Temp))
+	m.end()
+	return m.vector(Out)
+}
+
 // allreduceRing: blocks go around once to be reduced, and once more to be copied.
 func allreduceRing(c *Call) Schedule {
 	n := c.Size

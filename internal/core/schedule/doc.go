@@ -27,8 +27,8 @@
 //	                     power of two, the first ranks are paired beforehand
 //	rabenseifner         the same                                              yes
 //	halving              the same, of a power of two                           yes
-//	binomial             pairs, pairs of pairs, ..., from the root on: root,   yes, by way of rank 0
-//	                     root+1, ...; those that are left over come last
+//	binomial             pairs, pairs of pairs, ..., from the root on (rank 0   yes, by way of rank 0
+//	                     of allreduce); those that are left over come last
 //	ring                 (((v(b) v(b+1)) v(b+2)) ...) v(b-1)                   no
 //	ring, of a reduce-   (((v(b+1) v(b+2)) v(b+3)) ...) v(b)                   no
 //	scatter; ring-gather

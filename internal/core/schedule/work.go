@@ -94,13 +94,10 @@ func (t *tally) peers(n int) { t.Work[pathsel.Peer] += float64(n) }
 func (t *tally) by(of Collective, a Algorithm, n int) {
 	v, k := t.vector, ceilLog(n)
 	switch of {
-	case Allreduce:
+	case Allreduce, Barrier:
 		t.allreduce(a, n)
 	case Reduce, Broadcast:
 		t.oneWay(of, a, n)
-	case Barrier:
-		t.add(k, 1, n, 0)
-		t.peers(2 * k)
 	case Gather, Gatherv, Scatter, Scatterv:
 		if t.peers(n - 1); a == Linear {
 			t.add(1, n-1, n-1, v)
@@ -134,11 +131,26 @@ func (t *tally) by(of Collective, a Algorithm, n int) {
 }
 
 func (t *tally) allreduce(a Algorithm, n int) {
-	v := t.vector
-	if a == Ring {
+	v, k := t.vector, ceilLog(n)
+	switch a {
+	case Dissemination:
+		t.add(k, 1, n, 0)
+		t.peers(2 * k)
+		return
+	case Ring:
 		t.add(2*(n-1), 1, n, v/float64(n))
 		t.local(v)
 		t.peers(2)
+		return
+	case Linear:
+		t.add(2, n-1, n-1, v)
+		t.local(float64(n-1) * v)
+		t.peers(n - 1)
+		return
+	case Binomial:
+		t.tree(2, n, v)
+		t.local(float64(k) * v)
+		t.peers(k)
 		return
 	}
 	power := floorPower(n)
@@ -164,12 +176,7 @@ func (t *tally) oneWay(of Collective, a Algorithm, n int) {
 	v, k := t.vector, ceilLog(n)
 	switch a {
 	case Binomial:
-		t.add(k, 1, 0, v)
-		t.Work[pathsel.EachMessage] += float64(n - 1)
-		t.Work[pathsel.Traffic] += float64(n-1) * v / mebibyte
-		if v > EagerBytes {
-			t.Work[pathsel.EachRendezvous] += float64(n - 1)
-		}
+		t.tree(1, n, v)
 		if t.peers(k); of == Reduce {
 			t.local(float64(k) * v)
 			if t.ordered {
@@ -188,6 +195,17 @@ func (t *tally) oneWay(of Collective, a Algorithm, n int) {
 		t.subtrees(n, block)
 		t.add(n-1, 1, n-k, block) // about k blocks at a member are there already
 		t.peers(k + 2)
+	}
+}
+
+// tree is of vectors that go up a binomial tree, or down, or both.
+func (t *tally) tree(ways, n int, size float64) {
+	t.add(ways*ceilLog(n), 1, 0, size)
+	all := float64(ways * (n - 1))
+	t.Work[pathsel.EachMessage] += all
+	t.Work[pathsel.Traffic] += all * size / mebibyte
+	if size > EagerBytes {
+		t.Work[pathsel.EachRendezvous] += all
 	}
 }
 
