@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -27,6 +28,12 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	for _, m := range members {
 		text(m.process())
 		text(m.Addr)
+	}
+	if slices.ContainsFunc(members, func(m Member) bool { return m.Leaf != "" }) {
+		text("leaves")
+		for _, m := range members {
+			text(m.Leaf)
+		}
 	}
 	if p := t.purpose; p != (pathsel.Purpose{}) {
 		_ = binary.Write(h, binary.BigEndian, p)

@@ -234,7 +234,7 @@ func (v *vector) lend() []byte {
 
 // callOf returns a collective as algorithms of hosts know it.
 func callOf(c *Communicator, of wire.Collective, function reduce.Function, root int, in, out *vector) schedule.Call {
-	k := schedule.Call{Collective: schedule.Collective(of), Rank: c.rank, Size: len(c.members), Root: root, Segment: schedule.SegmentBytes}
+	k := schedule.Call{Collective: schedule.Collective(of), Rank: c.rank, Size: len(c.members), Root: root, Segment: schedule.SegmentBytes, Order: c.arranged}
 	element := reduce.NoType
 	for _, v := range [...]*vector{in, out} {
 		if !v.isNone() {

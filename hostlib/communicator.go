@@ -24,26 +24,27 @@ import (
 // operations. Its methods, and the operations on it, may be called from any
 // goroutine; but the members must call their operations in one order.
 type Communicator struct {
-	host    *Host
-	name    string
-	members []Member
-	options groupOptions
-	rank    int
-	sub     subcommunicator // if it serves another communicator
-	manager *control        // nil: operations run over hosts
-	member  uint64          // its name there; 0: it takes no part
-	group   digest
-	own     attempt
-	core    *endpoint.Core // the loop's
-	conn    transport.Conn // for packets to and from switches; nil without a manager
-	offload atomic.Bool    // it is on a tree of switches; changes in the loop's steps
-	setBulk func(is bool)  // conn's reader need not have each datagram at once
-	batches bool           // chunks that follow each other are given to conn as one
-	loop    *runner.Loop[item, endpoint.Output]
-	watch   watch // of the context of calls
-	frames  tally
-	links   map[int]*link // of the neighbours in the tree of hosts
-	isOpen  bool          // of the host's lock: callers are taken. Before, they are parked
+	host     *Host
+	name     string
+	members  []Member
+	arranged []int // ranks by leaf and host; nil: they are so already
+	options  groupOptions
+	rank     int
+	sub      subcommunicator // if it serves another communicator
+	manager  *control        // nil: operations run over hosts
+	member   uint64          // its name there; 0: it takes no part
+	group    digest
+	own      attempt
+	core     *endpoint.Core // the loop's
+	conn     transport.Conn // for packets to and from switches; nil without a manager
+	offload  atomic.Bool    // it is on a tree of switches; changes in the loop's steps
+	setBulk  func(is bool)  // conn's reader need not have each datagram at once
+	batches  bool           // chunks that follow each other are given to conn as one
+	loop     *runner.Loop[item, endpoint.Output]
+	watch    watch // of the context of calls
+	frames   tally
+	links    map[int]*link // of the neighbours in the tree of hosts
+	isOpen   bool          // of the host's lock: callers are taken. Before, they are parked
 
 	gathered  gathering // the loop's
 	messaging messaging
@@ -142,7 +143,7 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	c := &Communicator{
-		host: h, name: name, members: slices.Clone(members), options: options, rank: own, own: newAttempt(),
+		host: h, name: name, members: slices.Clone(members), arranged: arrange(members), options: options, rank: own, own: newAttempt(),
 		sub:   sub,
 		links: map[int]*link{},
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
@@ -171,6 +172,15 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	return c, nil
+}
+
+// arrange returns the ranks by leaf, and by host, for schedule.Call.Order.
+func arrange(members []Member) []int {
+	places := make([][]string, len(members))
+	for rank, m := range members {
+		places[rank] = []string{m.Leaf, m.Host}
+	}
+	return schedule.InOrder(places)
 }
 
 // checkMembers returns this host's rank among members.

@@ -35,6 +35,9 @@ type Config struct {
 	// certificate. Those of one communicator, up to 64 of a host, reduce in shared memory, and
 	// the host contributes once.
 	Process string
+	// Leaf names the switch that this host is connected to, or its rack, as the scheduler knows it;
+	// empty: it is not known. See Member.Leaf.
+	Leaf string
 
 	// Listen is the TCP address for other members; by default "127.0.0.1:0", with
 	// Membership a free port of the address from which this host reaches the others of

@@ -182,7 +182,7 @@ func (c *Communicator) reason(k *schedule.Call, t *policy, mayTree, isChosen boo
 
 // call returns the operation as this member would call it.
 func (q *Question) call(c *Communicator) (k schedule.Call, o operation, err error) {
-	k = schedule.Call{Rank: c.rank, Size: len(c.members), Root: q.Root, Segment: schedule.SegmentBytes, Count: q.Elements}
+	k = schedule.Call{Rank: c.rank, Size: len(c.members), Root: q.Root, Segment: schedule.SegmentBytes, Count: q.Elements, Order: c.arranged}
 	for of := schedule.Collective(1); of < schedule.Collectives; of++ {
 		if of.String() == q.Collective {
 			k.Collective = of

@@ -210,7 +210,7 @@ func TestOneHostOpensWithoutEnd(t *testing.T) {
 		defer hosts[0].mu.Unlock()
 		return len(hosts[0].parked.all)
 	}
-	const n = 100_000
+	const n = 20_000
 	c := f.conn(peer.Control)
 	for i := range n {
 		w := word{kind: opens, from: uint32(i + 1), own: 1, hello: hello{name: fmt.Sprint("none ", i)}}

@@ -33,6 +33,9 @@ type Member struct {
 	// Process is the label of one of several processes of the host (Config.Process);
 	// empty where there is one.
 	Process string
+	// Leaf names the switch that the host is connected to, or its rack; empty: it is not known.
+	// Algorithms of hosts arrange members by leaf, so that less goes between leaves.
+	Leaf string
 }
 
 // process returns the name of a member's process among all.
@@ -229,7 +232,9 @@ func (h *Host) Addr() string {
 }
 
 // Member returns this host as the lists of members name it.
-func (h *Host) Member() Member { return Member{Host: h.name, Process: h.cfg.Process, Addr: h.Addr()} }
+func (h *Host) Member() Member {
+	return Member{Host: h.name, Process: h.cfg.Process, Addr: h.Addr(), Leaf: h.cfg.Leaf}
+}
 
 // Done returns a channel that is closed when the host can be used no more: it is being
 // closed, or its node in the zone has ended, such as for another process that has its name.

@@ -419,6 +419,7 @@ func TestManyOverSeveralTrees(t *testing.T) {
 			for k, r := range requests {
 				if _, err := r.Wait(ctx); err != nil {
 					t.Errorf("rank %d, operation %d: %v", i, k, err)
+					continue // it may go on
 				}
 				checkSum(t, 4, i, all[k])
 			}

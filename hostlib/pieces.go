@@ -21,7 +21,7 @@ type pieced struct {
 // newCall begins a call.
 func newCall[T Data](c *Communicator, of schedule.Collective, root int) *pieced {
 	p := &pieced{c: c}
-	p.Call = schedule.Call{Collective: of, Rank: c.rank, Size: len(c.members), Root: root, Width: widthOf[T](), Segment: schedule.SegmentBytes}
+	p.Call = schedule.Call{Collective: of, Rank: c.rank, Size: len(c.members), Root: root, Width: widthOf[T](), Segment: schedule.SegmentBytes, Order: c.arranged}
 	p.element = dataCode[T]()
 	if root < 0 || root >= len(c.members) {
 		p.refuse("root %d in a group of %d", root, len(c.members))

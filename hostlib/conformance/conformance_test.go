@@ -27,7 +27,7 @@ func form(t *testing.T, n int, options ...hostlib.GroupOption) []*hostlib.Commun
 	var hosts []*hostlib.Host
 	var members []hostlib.Member
 	for i := range n {
-		h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i)})
+		h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Leaf: fmt.Sprint("l", i%3)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,13 +53,14 @@ type way struct {
 	make      func(*Call) Schedule
 	unordered bool // does not keep the order of ranks
 	power     bool // takes powers of two alone
+	byRank    bool // has pieces of several ranks in a row, or has nothing to gain: Call.Order does not matter
 }
 
 var (
-	scans    = []way{{algorithm: RecursiveDoubling, make: scanDoubling}, {algorithm: Chain, make: scanChain}}
+	scans    = []way{{algorithm: RecursiveDoubling, make: scanDoubling, byRank: true}, {algorithm: Chain, make: scanChain, byRank: true}}
 	scatters = []way{
 		{algorithm: Pairwise, make: reduceScatterPairwise, unordered: true}, {algorithm: Ring, make: reduceScatterRing, unordered: true},
-		{algorithm: Halving, make: reduceScatterHalving, power: true}, {algorithm: Linear, make: reduceScatterLinear},
+		{algorithm: Halving, make: reduceScatterHalving, power: true}, {algorithm: Linear, make: reduceScatterLinear, byRank: true},
 	}
 )
 
@@ -74,17 +75,17 @@ var ways = [Collectives][]way{
 	Barrier: {
 		{algorithm: Dissemination, make: barrierDissemination}, {algorithm: Linear, make: allreduceLinear}, {algorithm: Binomial, make: allreduceBinomial},
 	},
-	Gather:   {{algorithm: Binomial, make: gatherBinomial}, {algorithm: Linear, make: gatherLinear}},
-	Gatherv:  {{algorithm: Linear, make: gatherLinear}},
-	Scatter:  {{algorithm: Binomial, make: scatterBinomial}, {algorithm: Linear, make: scatterLinear}},
-	Scatterv: {{algorithm: Linear, make: scatterLinear}},
+	Gather:   {{algorithm: Binomial, make: gatherBinomial, byRank: true}, {algorithm: Linear, make: gatherLinear, byRank: true}},
+	Gatherv:  {{algorithm: Linear, make: gatherLinear, byRank: true}},
+	Scatter:  {{algorithm: Binomial, make: scatterBinomial, byRank: true}, {algorithm: Linear, make: scatterLinear, byRank: true}},
+	Scatterv: {{algorithm: Linear, make: scatterLinear, byRank: true}},
 	Allgather: {
-		{algorithm: Bruck, make: allgatherBruck}, {algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear},
-		{algorithm: RecursiveDoubling, make: allgatherDoubling, power: true},
+		{algorithm: Bruck, make: allgatherBruck, byRank: true}, {algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear, byRank: true},
+		{algorithm: RecursiveDoubling, make: allgatherDoubling, power: true, byRank: true},
 	},
-	Allgatherv:     {{algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear}},
-	Alltoall:       {{algorithm: Bruck, make: alltoallBruck}, {algorithm: Pairwise, make: alltoallPairwise}, {algorithm: Linear, make: alltoallLinear}},
-	Alltoallv:      {{algorithm: Pairwise, make: alltoallPairwise}, {algorithm: Linear, make: alltoallLinear}},
+	Allgatherv:     {{algorithm: Ring, make: allgatherRing}, {algorithm: Linear, make: allgatherLinear, byRank: true}},
+	Alltoall:       {{algorithm: Bruck, make: alltoallBruck, byRank: true}, {algorithm: Pairwise, make: alltoallPairwise, byRank: true}, {algorithm: Linear, make: alltoallLinear, byRank: true}},
+	Alltoallv:      {{algorithm: Pairwise, make: alltoallPairwise, byRank: true}, {algorithm: Linear, make: alltoallLinear, byRank: true}},
 	ReduceScatter:  scatters,
 	ReduceScatterv: scatters,
 	Scan:           scans,
@@ -121,7 +122,12 @@ func Make(c *Call, a Algorithm) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, err
 	}
-	return w.make(c), nil
+	if c.Order != nil && !w.byRank && !c.Ordered {
+		return w.make(c.inOrder()), nil
+	}
+	inRanks := *c
+	inRanks.Order = nil
+	return w.make(&inRanks), nil
 }
 
 // Can reports whether an algorithm can do a call.

@@ -128,6 +128,10 @@ type Call struct {
 
 	// Segment is the size in bytes of what a chain sends at once.
 	Segment int
+
+	// Order has the ranks in the order in which algorithms arrange them (see InOrder); nil: that of
+	// ranks. All give the same.
+	Order []int
 }
 
 // ErrCall is wrapped by the errors of Validate.

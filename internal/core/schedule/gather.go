@@ -2,6 +2,7 @@ package schedule
 
 // piece returns a rank's piece of the whole result or input, in Out or In.
 func (c *Call) piece(b Buffer, rank int) Part {
+	rank = c.actual(rank)
 	if c.Collective.HasCounts() {
 		counts := c.Counts
 		if c.Collective == Alltoallv && b == Out {

@@ -3,14 +3,17 @@ package schedule
 // slices returns the part of In that each rank gets the reduction of, and the size of the largest.
 func (c *Call) slices() (at func(rank int) Part, most int) {
 	if c.Collective == ReduceScatter {
-		return func(rank int) Part { return c.pieces(In, rank, 1) }, c.bytes(c.Count)
+		return func(rank int) Part { return c.pieces(In, c.actual(rank), 1) }, c.bytes(c.Count)
 	}
 	starts := make([]int, c.Size+1)
 	for i, n := range c.Counts {
 		starts[i+1] = starts[i] + n
 		most = max(most, c.bytes(n))
 	}
-	return func(rank int) Part { return c.part(In, span{starts[rank], starts[rank+1]}) }, most
+	return func(rank int) Part {
+		rank = c.actual(rank)
+		return c.part(In, span{starts[rank], starts[rank+1]})
+	}, most
 }
 
 // outcome returns where the result of a reduce-scatter goes.

@@ -44,10 +44,8 @@ type Round struct {
 
 func (r *Round) reset() { r.Sends, r.Recvs, r.Locals = r.Sends[:0], r.Recvs[:0], r.Locals[:0] }
 
-func (r *Round) send(to int, p Part)   { r.Sends = append(r.Sends, Transfer{to, p}) }
-func (r *Round) recv(from int, p Part) { r.Recvs = append(r.Recvs, Transfer{from, p}) }
-func (r *Round) copy(to, from Part)    { r.Locals = append(r.Locals, Local{to, from, NoPart}) }
-func (r *Round) reduce(to, a, b Part)  { r.Locals = append(r.Locals, Local{to, a, b}) }
+func (r *Round) copy(to, from Part)   { r.Locals = append(r.Locals, Local{to, from, NoPart}) }
+func (r *Round) reduce(to, a, b Part) { r.Locals = append(r.Locals, Local{to, a, b}) }
 
 // Schedule is one member's part in an operation.
 type Schedule struct {
@@ -62,6 +60,9 @@ type maker struct {
 	yield   func(*Round) bool
 	stopped bool
 }
+
+func (m *maker) send(to int, p Part)   { m.Sends = append(m.Sends, Transfer{m.actual(to), p}) }
+func (m *maker) recv(from int, p Part) { m.Recvs = append(m.Recvs, Transfer{m.actual(from), p}) }
 
 // end ends a round, if anything is to be done in it. It reports false where no more are wanted.
 func (m *maker) end() bool {

@@ -371,7 +371,9 @@ func (x *trial) carryOut(a Algorithm, random *rand.Rand, eager bool) (*group, er
 	for rank, m := range g.members {
 		got := m.Out
 		if c := x.calls[rank]; c.InPlace && (c.Collective == ReduceScatter || c.Collective == ReduceScatterv) {
-			at, _ := c.slices()
+			inRanks := *c
+			inRanks.Order = nil
+			at, _ := inRanks.slices()
 			got = [][]byte{m.At(at(rank))}
 		} else {
 			for i, b := range m.In {
@@ -409,6 +411,13 @@ func draw(t *rapid.T) Call {
 	}
 	c.InPlace = c.Collective != Barrier && c.Collective != Broadcast && rapid.Bool().Draw(t, "in place")
 	c.Ordered = c.Collective.Reduces() && rapid.Bool().Draw(t, "ordered")
+	if rapid.Bool().Draw(t, "arranged") {
+		ranks := make([]int, c.Size)
+		for i := range ranks {
+			ranks[i] = i
+		}
+		c.Order = rapid.Permutation(ranks).Draw(t, "order")
+	}
 	return c
 }
 

@@ -347,6 +347,9 @@ func TestMetricsNotifyWhatHappened(t *testing.T) {
 		t.Errorf("something is left: %v", after)
 	}
 	for id, n := range during {
+		if strings.HasPrefix(id, "tributary_host_rail_delay_seconds") {
+			continue // of the last probe
+		}
 		if (strings.Contains(id, "_total") || strings.Contains(id, "_seconds")) && after[id] < n {
 			t.Errorf("%s fell from %v to %v", id, n, after[id])
 		}
