@@ -54,7 +54,8 @@ func Algorithms() (all []Algorithm) {
 // OnHosts has operations run on hosts by the first of these algorithms that can do them, also
 // those that switches could reduce: allreduce, reduce, broadcast and barrier, which are otherwise
 // run over the communicator's tree. None is AutoAlgorithm. An operation that none of them can do
-// runs as without the option. It excludes Stripes and Roots.
+// runs over the tree or, where there is no such way, by the fastest algorithm. It excludes Stripes
+// and Roots.
 func OnHosts(algorithms ...Algorithm) GroupOption {
 	if len(algorithms) == 0 {
 		algorithms = []Algorithm{AutoAlgorithm}

@@ -78,7 +78,7 @@ type Communicator struct {
 	lastID     uint64
 	successors uint64 // communicators that were made of this one's members
 	status     status
-	other      atomic.Pointer[string] // who has called with other members or settings
+	other      atomic.Pointer[string] // process that has called with other members or settings
 	absent     wire.Missing           // who is not there, as far as is known, while it is formed
 	err        error                  // why no operation can be started
 	isLeaving  bool                   // the last operation was started

@@ -103,8 +103,8 @@ type Config struct {
 	DeadAfter time.Duration
 
 	// SlowAfter is how long an operation may take before its members find out whether all have
-	// called it, and the same one; 1 s by default, at least 10 ms. The log, and
-	// Communicator.Waiting, then name who has not.
+	// called it, and the same one, and how often they do; 1 s by default, at least 10 ms.
+	// Communicator.Waiting then names who has not, and the log at the next time.
 	SlowAfter time.Duration
 
 	// ForgetAfter is how long, without certificates, the incarnation of a host is

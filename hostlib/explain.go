@@ -13,13 +13,13 @@ import (
 
 // Question is an operation that Communicator.Explain is asked about.
 type Question struct {
-	Collective string // "allreduce", "allgatherv", ...: the function's name
+	Collective string // "allreduce", "reduce-scatter", "alltoallv", ...: as in Call; a wrong one's error lists them
 	// Elements of a vector: in Gather, Scatter, Allgather, Alltoall and ReduceScatter of one member's
 	// part.
 	Elements int
-	Type     reduce.Type
-	Operator Operator // of those that reduce
-	Root     int      // of those with a root
+	Type     reduce.Type // not of a barrier
+	Operator Operator    // of those that reduce
+	Root     int         // of those with a root
 }
 
 // Way is a way of doing an operation.
@@ -82,6 +82,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
 	t := c.policy()
+	chosen, isChosen := c.algorithm(&k, mayTree)
 	var e Explanation
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
@@ -93,11 +94,18 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 			way.Excluded = strings.TrimPrefix(err.Error(), schedule.ErrCall.Error()+": ")
 		} else if mayTree && c.options.keepsTree() {
 			way.Excluded = "the communicator's options keep to its tree"
+		} else if mayTree && c.processes != nil {
+			way.Excluded = sharesMemory
+		} else if len(c.options.algorithms) > 0 && !isChosen && a != chosen {
+			way.Excluded = "OnHosts does not name it"
+			if slices.Contains(c.options.algorithms, way.Algorithm) {
+				way.Excluded = "OnHosts names another before it"
+			}
 		}
 		e.Ways = append(e.Ways, way)
 	}
 	if schedule.HasTree(k.Collective) {
-		e.Ways = append(e.Ways, c.treeWays(&k, t, isCustom)...)
+		e.Ways = append(e.Ways, c.treeWays(&k, t, isCustom, chosen)...)
 	}
 	slices.SortStableFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) })
 	why := ""
@@ -111,32 +119,45 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 			return e, nil
 		}
 	}
-	a, isChosen := c.algorithm(&k, mayTree)
-	e.Chosen = e.find(a)
-	if e.Reason = c.reason(&k, t, mayTree, isChosen); why != "" {
+	e.Chosen = e.find(chosen)
+	if e.Reason = c.reason(&k, t, chosen, mayTree, isChosen); why != "" {
 		e.Reason += "; not over the tree: " + why
 	}
 	return e, nil
 }
 
-// treeWays returns the ways by the communicator's tree: of hosts, and of switches.
-func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool) []Way {
+// sharesMemory says why operations that can run over the tree do.
+const sharesMemory = "processes of a host reduce in shared memory, and one of each host over the tree"
+
+// treeWays returns the ways by the communicator's tree, of hosts and of switches; where processes of a
+// host share memory, those of the operation between hosts.
+func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool, chosen schedule.Algorithm) []Way {
 	all := []Way{{Transport: HostTree}, {Transport: Offload}}
+	between := *k
+	if c.processes != nil {
+		between.Size, between.Rank, between.Root, between.Order = len(c.processes.hosts), 0, 0, nil
+	}
 	for i, kind := range []pathsel.Kind{pathsel.ByHostTree, pathsel.BySwitches} {
-		w := schedule.TreeWork(k, kind)
+		w := schedule.TreeWork(&between, kind)
 		all[i].Predicted = t.costs.Time(k.Collective.Family(), kind, &w)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	switches, why := t.switches, c.status.why
+	c.mu.Unlock()
+	if c.processes != nil {
+		var way Transport
+		way, why = c.processes.transport()
+		switches = way != HostTree
+	}
 	switch {
-	case len(c.options.algorithms) > 0:
+	case len(c.options.algorithms) > 0 && chosen != schedule.Auto:
 		all[0].Excluded, all[1].Excluded = "OnHosts", "OnHosts"
 	case isCustom:
 		all[0].Excluded, all[1].Excluded = "it is an operator of the caller's own", "it is an operator of the caller's own"
-	case t.switches:
+	case switches:
 		all[0].Excluded = "the tree is one of switches"
 	default:
-		all[1].Excluded = c.status.why
+		all[1].Excluded = why
 	}
 	return all
 }
@@ -145,7 +166,7 @@ func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool) []Wa
 func (e *Explanation) find(a schedule.Algorithm) Way {
 	i := slices.IndexFunc(e.Ways, func(w Way) bool {
 		if a == schedule.Auto {
-			return w.Transport != Hosts && (w.Excluded == "" || w.Excluded == "OnHosts")
+			return w.Transport != Hosts && w.Excluded == ""
 		}
 		return w.Transport == Hosts && w.Algorithm == Algorithm(a)
 	})
@@ -153,12 +174,15 @@ func (e *Explanation) find(a schedule.Algorithm) Way {
 }
 
 // reason returns in words why a call runs as it does.
-func (c *Communicator) reason(k *schedule.Call, t *policy, mayTree, isChosen bool) string {
+func (c *Communicator) reason(k *schedule.Call, t *policy, a schedule.Algorithm, mayTree, isChosen bool) string {
 	c.mu.Lock()
 	tree := c.status.why
 	c.mu.Unlock()
 	switch o := &c.options; {
 	case len(o.algorithms) > 0 && !isChosen:
+		if a == schedule.Auto {
+			return fmt.Sprintf("OnHosts has %v, of which none does this; %s", o.algorithms, tree)
+		}
 		return fmt.Sprintf("OnHosts has it so, with %v", o.algorithms)
 	case len(o.algorithms) > 0:
 		return "the fastest algorithm of hosts by the cost model; OnHosts leaves the tree out"
@@ -168,6 +192,9 @@ func (c *Communicator) reason(k *schedule.Call, t *policy, mayTree, isChosen boo
 		return "OnTree or OnTreeOfHosts has it so; " + tree
 	case mayTree && o.keepsTree():
 		return "Stripes, Roots and BlockFloat hold over trees alone; " + tree
+	case mayTree && c.processes != nil:
+		_, tree = c.processes.transport()
+		return sharesMemory + "; " + tree
 	case !mayTree && !schedule.HasTree(k.Collective):
 		return "the fastest algorithm of hosts by the cost model"
 	case !mayTree:
@@ -183,18 +210,23 @@ func (c *Communicator) reason(k *schedule.Call, t *policy, mayTree, isChosen boo
 // call returns the operation as this member would call it.
 func (q *Question) call(c *Communicator) (k schedule.Call, o operation, err error) {
 	k = schedule.Call{Rank: c.rank, Size: len(c.members), Root: q.Root, Segment: schedule.SegmentBytes, Count: q.Elements, Order: c.arranged}
+	var names []string
 	for of := schedule.Collective(1); of < schedule.Collectives; of++ {
-		if of.String() == q.Collective {
+		if names = append(names, of.String()); of.String() == q.Collective {
 			k.Collective = of
 		}
 	}
 	switch {
 	case k.Collective == 0:
-		return k, o, fmt.Errorf("%w: no collective %q", ErrArgument, q.Collective)
-	case k.Collective.Reduces() == (q.Operator == nil):
-		return k, o, fmt.Errorf("%w: operator %v of a %s", ErrArgument, q.Operator, k.Collective)
+		return k, o, fmt.Errorf("%w: no collective %q, but %q", ErrArgument, q.Collective, names)
+	case k.Collective.Reduces() && q.Operator == nil:
+		return k, o, fmt.Errorf("%w: %s: there is no operator", ErrArgument, k.Collective)
+	case !k.Collective.Reduces() && q.Operator != nil:
+		return k, o, fmt.Errorf("%w: %s does not reduce, but has the operator %v", ErrArgument, k.Collective, q.Operator)
 	case k.Collective == schedule.Barrier:
 		return k, o, nil
+	case !q.Type.Valid():
+		return k, o, fmt.Errorf("%w: %s of elements of type %v", ErrArgument, k.Collective, q.Type)
 	}
 	function := reduce.NoFunction
 	if q.Operator != nil {
@@ -209,7 +241,7 @@ func (q *Question) call(c *Communicator) (k schedule.Call, o operation, err erro
 		k.RecvCounts, k.Own, k.Count = k.Counts, q.Elements, 0
 	}
 	if err := k.Validate(); err != nil {
-		return k, o, fmt.Errorf("%w: %w", ErrArgument, err)
+		return k, o, fmt.Errorf("%w: %s: %s", ErrArgument, k.Collective, strings.TrimPrefix(err.Error(), schedule.ErrCall.Error()+": "))
 	}
 	return k, o, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -38,6 +39,7 @@ func TestChoice(t *testing.T) {
 		{"by messages", costsOf(time.Microsecond, time.Millisecond, time.Nanosecond), nil, "recursive-doubling", "the fastest way by the cost model; this host has no offload manager"},
 		{"on the tree", costsOf(time.Microsecond, time.Millisecond, time.Nanosecond), []GroupOption{OnTree()}, "host-tree", "OnTree or OnTreeOfHosts has it so"},
 		{"on hosts", costsOf(time.Millisecond, time.Microsecond, time.Nanosecond), []GroupOption{OnHosts(Ring)}, "ring", "OnHosts has it so, with [ring]"},
+		{"none on hosts", costsOf(time.Microsecond, time.Millisecond, time.Nanosecond), []GroupOption{OnHosts(Bruck)}, "host-tree", "of which none does this; this host"},
 		{"the best on hosts", costsOf(time.Millisecond, time.Microsecond, time.Nanosecond), []GroupOption{OnHosts()}, "recursive-doubling", "OnHosts leaves the tree out"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,7 +64,7 @@ func TestChoice(t *testing.T) {
 				if way := (Way{Transport: outcome.Transport, Algorithm: outcome.Algorithm}); way.String() != test.want {
 					t.Errorf("rank %d: it ran by %s: %s", i, way, outcome.Reason)
 				}
-				if !slices.IsSortedFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) }) || len(e.Ways) != 5 {
+				if !slices.IsSortedFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) }) || len(e.Ways) != len(schedule.AllOf(schedule.Allreduce))+2 {
 					t.Errorf("rank %d: %v", i, e.Ways)
 				}
 			})
@@ -81,13 +83,44 @@ func TestChoice(t *testing.T) {
 					t.Errorf("%s: %v, %v", q.Collective, e, err)
 				}
 			}
-			for _, q := range []Question{{}, {Collective: "allreduce", Elements: 1, Type: reduce.Int32}, {Collective: "gather", Elements: -1, Type: reduce.Int32}} {
-				if _, err := c.Explain(q); !errors.Is(err, ErrArgument) {
+			for want, q := range map[string]Question{
+				`no collective "", but ["allreduce" "reduce"`: {},
+				"allreduce: there is no operator":             {Collective: "allreduce", Elements: 1, Type: reduce.Int32},
+				"gather does not reduce":                      {Collective: "gather", Type: reduce.Int32, Operator: reduce.Sum},
+				"elements of type none":                       {Collective: "gather", Elements: 1},
+				"a negative number of elements":               {Collective: "gather", Elements: -1, Type: reduce.Int32},
+				"root 4 in a group of 4":                      {Collective: "gather", Type: reduce.Int32, Root: 4},
+			} {
+				if _, err := c.Explain(q); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), want) {
 					t.Errorf("%+v: %v", q, err)
 				}
 			}
 		})
 	}
+}
+
+// TestExplainOfProcesses: where processes of a host share memory, no algorithm of hosts is a choice,
+// but for operators of the caller's own.
+func TestExplainOfProcesses(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{2, 1}, func(c *Config) { c.Costs = costsOf(time.Microsecond, time.Second, 0) })
+	comms := form(t, "choice", hosts, members)
+	for rank, c := range comms {
+		q := Question{Collective: "allreduce", Elements: 5, Type: reduce.Float32, Operator: reduce.Sum}
+		e, err := c.Explain(q)
+		if err != nil || e.Chosen.Transport != HostTree || !strings.Contains(e.Reason, "shared memory") {
+			t.Errorf("rank %d: %v, %v", rank, e, err)
+		}
+		for _, w := range e.Ways {
+			if w.Transport == Hosts && w.Excluded == "" {
+				t.Errorf("rank %d: %v is not excluded", rank, w)
+			}
+		}
+		q.Operator = Custom("f", true, func(to, a, b []float32) {})
+		if e, err := c.Explain(q); err != nil || e.Chosen.Transport != Hosts || e.Chosen.Excluded != "" {
+			t.Errorf("rank %d: %v, %v", rank, e, err)
+		}
+	}
+	leave(t, comms)
 }
 
 // TestNewCosts: members go over to other costs of the lowest rank at one operation, while they run.

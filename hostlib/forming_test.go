@@ -167,8 +167,8 @@ func TestOtherSettingsOfAnEarlyCaller(t *testing.T) {
 		cancel()
 	})
 	parkedCallers(t, h0, 1)
-	if _, err := h0.Communicator(ctx, "test", members); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that rank 0 gives up", err)
+	if _, err := h0.Communicator(ctx, "test", members); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "(h1) at "+h1.Addr()+" has called it with other") {
+		t.Errorf("got %v, want that rank 0 gives up, and why", err)
 	}
 	wg.Wait()
 }
@@ -176,8 +176,8 @@ func TestOtherSettingsOfAnEarlyCaller(t *testing.T) {
 func TestOneNameStandsOnce(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1"})
 	comms := form(t, "test", hosts, members)
-	if _, err := hosts[0].Communicator(t.Context(), "test", members); !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "stands already") {
-		t.Errorf("got %v, want that it stands already", err)
+	if _, err := hosts[0].Communicator(t.Context(), "test", members); !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "h0 has a communicator") {
+		t.Errorf("got %v, want that the name is in use", err)
 	}
 	leave(t, comms)
 	if err := hosts[0].Close(context.Background()); err != nil {

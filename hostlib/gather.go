@@ -105,6 +105,9 @@ func (c *Communicator) allThere(ctx context.Context) error {
 		case <-c.formed:
 			return nil
 		case <-c.done:
+			if other := c.other.Load(); other != nil {
+				return fmt.Errorf("%w: %w; %s %s", ErrFormation, c.Err(), *other, calledOther)
+			}
 			return fmt.Errorf("%w: %w", ErrFormation, c.Err())
 		case <-late.C:
 			for _, l := range c.links {
@@ -129,13 +132,16 @@ func (c *Communicator) allThere(ctx context.Context) error {
 // neighbours why.
 func (c *Communicator) missing() string {
 	var all []string
+	other := c.other.Load()
 	say := func(rank int, why string) {
-		m := c.members[rank]
-		at := ""
+		m, at := c.members[rank], ""
+		if other != nil && *other == m.process() {
+			why, other = calledOther, nil
+		}
 		if m.Addr != "" {
 			at = " at " + m.Addr
 		}
-		all = append(all, fmt.Sprintf("rank %d (%s)%s %s", rank, m.Host, at, why))
+		all = append(all, fmt.Sprintf("rank %d (%s)%s %s", rank, m.process(), at, why))
 	}
 	for _, peer := range slices.Sorted(maps.Keys(c.links)) {
 		if why := c.links[peer].missing(); why != "" {
@@ -153,8 +159,8 @@ func (c *Communicator) missing() string {
 	if m.More {
 		all = append(all, "and others")
 	}
-	if other := c.other.Load(); other != nil {
-		all = append(all, *other)
+	if other != nil {
+		all = append(all, *other+" "+calledOther)
 	}
 	return strings.Join(all, "; ")
 }

@@ -152,10 +152,13 @@ func (t groupOptions) onSwitches() topology.Types {
 // allow reports what the options exclude.
 func (t groupOptions) allow(f reduce.Function, e reduce.Type) error {
 	if f != reduce.NoFunction && !t.functions.Has(f) {
-		return fmt.Errorf("%w: the communicator was made for the functions %v, not for %v", ErrArgument, t.functions, f)
+		if !f.Valid() {
+			return fmt.Errorf("%w: there is no %v", ErrArgument, f)
+		}
+		return fmt.Errorf("%w: OnlyFunctions of the communicator has %v, not %v", ErrArgument, t.functions, f)
 	}
 	if e != reduce.NoType && !t.types.Has(e) {
-		return fmt.Errorf("%w: the communicator was made for the types %v, not for %v", ErrArgument, t.types, e)
+		return fmt.Errorf("%w: OnlyTypes of the communicator has %v, not %v", ErrArgument, t.types, e)
 	}
 	return nil
 }

@@ -303,7 +303,7 @@ func (h *Host) register(c *Communicator) error {
 		return ErrClosed
 	}
 	if h.names[c.name] != nil {
-		return fmt.Errorf("%w: a communicator %q stands already on %s", ErrFormation, c.name, h.name)
+		return fmt.Errorf("%w: %s has a communicator %q already, which has not ended", ErrFormation, h.name, c.name)
 	}
 	h.comms[c.own], h.names[c.name] = c, c
 	return nil
@@ -319,9 +319,11 @@ func (h *Host) welcome(c *Communicator) {
 	}
 	h.mu.Unlock()
 	for _, k := range callers {
-		why := h.inAnother(c.name)
+		why := ""
 		if k.group == c.group {
 			why = c.called(k)
+		} else {
+			why = h.inAnother(c, k)
 		}
 		if why != "" {
 			k.refuse(why)

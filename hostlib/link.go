@@ -418,7 +418,10 @@ func (l *link) shut(last []byte) {
 	l.c.host.links.drop(l)
 }
 
-const notCalled = "has not called Communicator"
+const (
+	notCalled   = "has not called Communicator"
+	calledOther = "has called it with other members or settings"
+)
 
 // missing reports why the neighbour was not met; empty if it was.
 func (l *link) missing() string {

@@ -148,7 +148,7 @@ func TestOtherMembersAreNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(within(t))
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := hosts[0].Communicator(ctx, "test", members); err == nil || !strings.Contains(err.Error(), "h1 has called it with other members or settings") {
+		if _, err := hosts[0].Communicator(ctx, "test", members); err == nil || !strings.Contains(err.Error(), "rank 1 (h1) at "+members[1].Addr+" has called it with other members or settings") {
 			t.Errorf("got %v, want that h1 is named", err)
 		}
 	})

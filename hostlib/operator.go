@@ -67,18 +67,19 @@ func operationOf(f Operator, t reduce.Type) (operation, error) {
 			}
 		}}, nil
 	case interface {
-		operation(t reduce.Type) (operation, bool)
+		operation(t reduce.Type) (operation, error)
 	}:
-		if o, ok := f.operation(t); ok {
-			return o, nil
-		}
+		return f.operation(t)
 	}
-	return operation{}, fmt.Errorf("%w: %v is no operator on %s", ErrArgument, f, t)
+	return operation{}, fmt.Errorf("%w: %v is neither a function nor of Custom", ErrArgument, f)
 }
 
-func (o *custom[T]) operation(t reduce.Type) (operation, bool) {
-	if t != reduce.TypeOf[T]() || o.combine == nil {
-		return operation{}, false
+func (o *custom[T]) operation(t reduce.Type) (operation, error) {
+	if of := reduce.TypeOf[T](); t != of {
+		return operation{}, fmt.Errorf("%w: the custom operator %q is of %s, not of %s", ErrArgument, o.name, of, t)
+	}
+	if o.combine == nil {
+		return operation{}, fmt.Errorf("%w: the custom operator %q has no function", ErrArgument, o.name)
 	}
 	code := uint8(customCode)
 	if !o.commutes {
@@ -99,7 +100,7 @@ func (o *custom[T]) operation(t reduce.Type) (operation, bool) {
 		reduce.Get(y, b)
 		o.combine(x, x, y)
 		reduce.Put(to, x)
-	}}, true
+	}}, nil
 }
 
 // elementsOf returns a vector's memory as elements. It is aligned: see alignedMemory.

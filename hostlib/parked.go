@@ -76,17 +76,18 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 	case c != nil && c.group == k.group && c.isOpen && !c.met(k):
 		return c, nil, ""
 	case c != nil && c.group != k.group && !c.leaving():
-		other := fmt.Sprintf("%s has called it with other members or settings", k.conn.Peer().Name)
-		c.other.Store(&other)
-		return nil, nil, h.inAnother(c.name)
+		return nil, nil, h.inAnother(c, k)
 	case h.closed:
 		return nil, nil, h.name + " takes no more callers"
 	}
 	return nil, nil, ""
 }
 
-func (h *Host) inAnother(name string) string {
-	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, name)
+// inAnother returns the refusal of a caller whose members or settings differ, which c notes.
+func (h *Host) inAnother(c *Communicator, k *caller) string {
+	other := k.conn.Peer().Name
+	c.other.Store(&other)
+	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, c.name)
 }
 
 // park keeps a caller until its communicator is made, in place of an earlier one of the

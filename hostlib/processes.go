@@ -349,6 +349,9 @@ func (p *processes) transport() (Transport, string) {
 	n := len(p.hosts[p.host])
 	if p.leads() {
 		way, why := p.leaders.Transport()
+		if n == 1 {
+			return way, why
+		}
 		return way, fmt.Sprintf("%s; for %d processes of this host", why, n)
 	}
 	return Transport(p.board.LastWay()), p.throughLeader()

@@ -145,6 +145,10 @@ func TestProcessesOnSwitches(t *testing.T) {
 				if err != nil || v[0] != 28 || v[1] != 4 || o.BlockFloat != (name == "block float") {
 					t.Errorf("rank %d: %v %v %+v", rank, v, err, o)
 				}
+				e, err := comms[rank].Explain(Question{Collective: "allreduce", Elements: 2, Type: reduce.Float32, Operator: reduce.Sum})
+				if err != nil || e.Chosen.Transport != Offload {
+					t.Errorf("rank %d: %v %v", rank, e, err)
+				}
 			})
 			if s := comms[0].Stats(); s.Data.PacketsOut == 0 {
 				t.Errorf("%+v", s)

@@ -41,7 +41,7 @@ type Outcome struct {
 	Epochs    []uint32  // in which the operation ran; even ones are trees of switches. Not to be changed
 	Chunks    int       // packets' worth of vector
 	Algorithm Algorithm // of an operation by hosts
-	Messages  int       // that this member has sent to others in it,
+	Messages  int       // that this member has sent to others in an operation by hosts,
 	Bytes     int       // and their bytes
 	Elapsed   time.Duration
 

@@ -144,7 +144,7 @@ func (c *contestant) word(row Row) string {
 // on builds a fabric, and measures rows on it.
 func (k *contest) on(fc field.Config, rows []Row, chosen []*peer, take func(*report.Comparison) error) (err error) {
 	fc.Lab.Rate = rows[0].Rate
-	fmt.Fprintf(k.log, "building a fabric, links of %s\n", report.RateName(fc.Lab.Rate))
+	fmt.Fprintf(k.log, "building a fabric, links %s\n", report.RateName(fc.Lab.Rate))
 	if k.fabric, err = field.Start(fc); err != nil {
 		return err
 	}

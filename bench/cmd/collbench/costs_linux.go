@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,14 +43,13 @@ func newCosts() *cobra.Command {
 		Long: `costs builds a fabric, as the command fabric does, and measures every way that Tributary
 has of doing a collective: in switches, over the tree of hosts, and by each algorithm
 of hosts, in turns, and what it chooses by itself. It writes the cost model that fits
-the measurement best, for planning: {model: FILE} of the manager and for
-hostlib.Config.Costs; and, to standard error, for each row the best way, what the
-choice took beside it, and what the choice by the new model, or by --model, would have
-taken by the same measurement.`,
+the measurement best, for planning: {model: FILE} of the manager; and, to standard
+error, for each row the best way, what the choice took beside it, and what the choice by
+the new model, or by --model, would have taken by the same measurement.`,
 		Example: `  collbench costs --save rows.json > model.yaml
   collbench costs --model model.yaml > /dev/null
   collbench costs --from rows.json --model model.yaml > /dev/null
-  collbench costs --from rows.json --rounds 5 --rows allreduce:1MiB@200mbit > model.yaml`,
+  collbench costs --rows allreduce:1KiB@200mbit,allreduce:1MiB@200mbit --rounds 5 > model.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCosts(cmd, &f) },
 	}
@@ -70,6 +70,9 @@ taken by the same measurement.`,
 	flags.IntVar(&f.lab.Spines, "spines", 2, "`spines`")
 	flags.StringVar(&f.lab.Prefix, "prefix", "cbc", "`prefix` of the namespaces' names")
 	flags.DurationVar(&f.timeout, "timeout", time.Hour, "give up after this `time`")
+	for _, name := range []string{"rows", "rate", "rounds", "turn", "limit", "save"} {
+		cmd.MarkFlagsMutuallyExclusive("from", name)
+	}
 	return cmd
 }
 
@@ -79,6 +82,14 @@ func runCosts(cmd *cobra.Command, f *costsFlags) (err error) {
 		if base, err = settings.ReadModelFile(f.base); err != nil {
 			return err
 		}
+	}
+	var judged *pathsel.Costs
+	if f.model != "" {
+		m, err := settings.ReadModelFile(f.model)
+		if err != nil {
+			return err
+		}
+		judged = m.Costs
 	}
 	measure := f.measured
 	if f.from != "" {
@@ -101,17 +112,7 @@ func runCosts(cmd *cobra.Command, f *costsFlags) (err error) {
 	}
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "# costs fitted to %d rows: off by %.0f %% on average, %.0f %% at worst\n", fit.Rows, 100*fit.Mean, 100*fit.Worst)
-	judged := &fit.Costs
-	if f.model != "" {
-		m, err := settings.ReadModelFile(f.model)
-		if err != nil {
-			return err
-		}
-		if m.Costs != nil {
-			judged = m.Costs
-		}
-	}
-	return errors.Join(peers.WriteChoices(cmd.ErrOrStderr(), all, judged), settings.WriteModel(out, base))
+	return errors.Join(peers.WriteChoices(cmd.ErrOrStderr(), all, cmp.Or(judged, &fit.Costs)), settings.WriteModel(out, base))
 }
 
 // measured measures, and saves what it has measured.

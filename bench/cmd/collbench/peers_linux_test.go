@@ -84,3 +84,17 @@ func TestPeersBadFlags(t *testing.T) {
 		})
 	}
 }
+
+// TestCostsBadFlags: what cannot be is refused before a fabric is built.
+func TestCostsBadFlags(t *testing.T) {
+	for want, args := range map[string][]string{
+		"open no-such-file":     {"--model", "no-such-file"},
+		"[from rows] were all":  {"--from", os.DevNull, "--rows", "8@unshaped"},
+		"[from save] were all":  {"--from", os.DevNull, "--save", "rows.json"},
+		`"foo" is no number of`: {"--rows", "foo@200mbit"},
+	} {
+		if _, log, err := commandText(t, append([]string{"costs"}, args...)...); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(log, "building") {
+			t.Errorf("%q: %v, %s", args, err, log)
+		}
+	}
+}
