@@ -88,11 +88,13 @@ type Call struct {
 	Collective string // "allreduce", ...
 	Function   string // "none" where nothing is reduced
 	Element    string // element type
-	Elements   uint32 // 0 where Bytes are known instead; of pieces over the tree those of all
+	Elements   uint32 // 0 where they are not known, or Bytes are instead; of pieces over the tree those of all
 	Root       int
 	Operation  uint16 // serial number of the operation among the communicator's
 	// Bytes are those of the message that did not fit, of an operation by hosts: sent, or awaited.
 	Bytes uint64
+
+	isMany bool // members compare a hash of the number of elements, or of all counts
 }
 
 // String describes the call in a few words.
@@ -114,6 +116,9 @@ func (c Call) String() string {
 	}
 	if c.Elements == 0 && c.Bytes > 0 {
 		return fmt.Sprintf("%s of %s, with a message of %d bytes, as operation %d", s, c.Element, c.Bytes, c.Operation)
+	}
+	if c.isMany {
+		return fmt.Sprintf("%s of %s, whose number is known by a hash alone, as operation %d", s, c.Element, c.Operation)
 	}
 	return fmt.Sprintf("%s of %d %s as operation %d", s, c.Elements, c.Element, c.Operation)
 }
@@ -179,7 +184,7 @@ func (c *Communicator) callOf(k *wire.Called) Call {
 		Rank: int(k.Rank), Host: c.hostOf(k.Rank), Collective: tag.Collective.String(), Function: operatorName(tag.Function), Element: elementName(tag.Element),
 		Root: int(tag.Root), Operation: tag.Serial, Bytes: k.Bytes,
 	}
-	if tag.Count > 0 {
+	if call.isMany = tag.Count < 0; !call.isMany {
 		call.Elements = uint32(tag.Count)
 	}
 	return call
