@@ -193,7 +193,7 @@ func (c *Core) sampled(k *conn, s Sample) {
 	switch {
 	case heard >= c.cfg.DeadAfter:
 		c.counters.Dead++
-		c.close(k, fmt.Errorf("%w: for %v", ErrDead, heard.Round(time.Millisecond)))
+		c.close(k, fmt.Errorf("%w for %v", ErrDead, heard.Round(time.Millisecond)))
 		c.redial(k.channel())
 		return
 	case s.Used >= c.cfg.IdleAfter && k.channel().holds == 0:

@@ -122,7 +122,7 @@ var (
 	ErrBusy       = errors.New("busy")
 	ErrEvicted    = errors.New("it was not authenticated while too many others were not either")
 	ErrSlow       = errors.New("it took too long")
-	ErrDead       = errors.New("nothing comes from it")
+	ErrDead       = errors.New("nothing has come from it")
 	ErrIdle       = errors.New("nobody uses it")
 	ErrDone       = errors.New("both sides are done with it")
 	ErrEnded      = errors.New("the other side has no such connection")

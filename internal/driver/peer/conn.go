@@ -39,6 +39,7 @@ type Conn struct {
 	// Of the loop: what was found at the last Check.
 	seenReads, seenFrames uint64
 	heardAt, usedAt       time.Time
+	sampledAt             time.Time
 }
 
 // Peer returns the host on the other side.
@@ -89,6 +90,11 @@ func (c *Conn) isAlive() bool {
 
 // sample reports what was received since the last time. It is for the loop.
 func (c *Conn) sample(now time.Time) peering.Sample {
+	// A process that was stopped has heard nothing meanwhile, which says nothing of the other side.
+	if away := now.Sub(c.sampledAt); !c.sampledAt.IsZero() && away >= max(c.host.cfg.DeadAfter, time.Second) {
+		c.heardAt = c.heardAt.Add(away)
+	}
+	c.sampledAt = now
 	if n := c.reads.Load(); n != c.seenReads || c.heardAt.IsZero() {
 		c.seenReads, c.heardAt = n, now
 	}
