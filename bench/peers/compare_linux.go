@@ -243,7 +243,7 @@ func (k *contest) row(row Row) (*report.Comparison, error) {
 	g := k.fabric.Lab().Topology()
 	result := &report.Comparison{
 		Kind: report.KindComparison, Taken: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
-		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
+		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate, Processes: k.fabric.Ranks() / g.Hosts()}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
 	}
 	for _, c := range k.all {
 		c.iterations, c.tally = 0, tally{}

@@ -15,6 +15,8 @@ type Fabric struct {
 	Switches int     `json:"switches"`
 	Rate     int64   `json:"rate"` // bit/s of every link in each direction; 0: as fast as the machine
 	Loss     float64 `json:"loss,omitempty"`
+	// Processes of each host; 0 or 1: one.
+	Processes int `json:"processes,omitempty"`
 }
 
 // Measurement is one row of collbench fabric, and what it cost.

@@ -180,6 +180,10 @@ func TestComparison(t *testing.T) {
 		t.Errorf("%s", c.Text())
 	}
 	none := Comparison{Contestants: []Contestant{{Name: "mpich"}}}
+	none.Fabric = Fabric{Hosts: 2, Processes: 3}
+	if !strings.Contains(none.Text(), "2 hosts with 3 processes each\n") {
+		t.Errorf("%s", none.Text())
+	}
 	if none.Ratio() != 0 || none.Best() != nil || none.LinkLimit() != 0 || none.Text() == "" {
 		t.Errorf("%+v", none)
 	}

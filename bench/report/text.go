@@ -16,7 +16,11 @@ func (c *Comparison) Text() string {
 	if c.Collective != "" {
 		fmt.Fprintf(&b, "%s of ", c.Collective)
 	}
-	fmt.Fprintf(&b, "%s, links %s, %d hosts\n", SizeName(c.Bytes), RateName(c.Fabric.Rate), c.Fabric.Hosts)
+	fmt.Fprintf(&b, "%s, links %s, %d hosts", SizeName(c.Bytes), RateName(c.Fabric.Rate), c.Fabric.Hosts)
+	if c.Fabric.Processes > 1 {
+		fmt.Fprintf(&b, " with %d processes each", c.Fabric.Processes)
+	}
+	b.WriteByte('\n')
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\ttimes\tleast us\tmedian us\t99 %\tmost\tof the best peer\thosts' processors us\tswitches' us\t")
 	best := c.Best()
