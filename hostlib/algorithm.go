@@ -3,10 +3,8 @@ package hostlib
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
-	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // Algorithm is a way to do a collective on hosts, by messages between members.
@@ -68,50 +66,28 @@ func OnTreeOfHosts() GroupOption {
 	return func(t *groupOptions) { t.onTree, t.noSwitches = true, true }
 }
 
-// algorithm returns that of a call, and whether it is chosen by the policy. Auto: it runs over the
-// communicator's tree, which mayTree permits.
-func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (a schedule.Algorithm, isChosen bool) {
+// algorithm returns that of a call, and why. Auto: it runs over the communicator's tree, which mayTree
+// permits.
+func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (schedule.Algorithm, choice) {
 	for _, wanted := range c.options.algorithms {
 		switch wanted := schedule.Algorithm(wanted); {
 		case wanted == schedule.Auto:
-			a, _ = schedule.Choose(k, c.policy().costs)
-			return a, true
+			a, _ := schedule.Choose(k, c.policy().costs)
+			return a, byCosts
 		case schedule.Can(k, wanted):
-			return wanted, false
+			return wanted, asked
 		}
 	}
 	if mayTree && (len(c.options.algorithms) > 0 || c.options.keepsTree() || c.processes != nil || c.sub.of != nil || k.Size == 1) {
-		return schedule.Auto, false
+		return schedule.Auto, asked
 	}
-	t := c.policy()
+	t, of := c.policy(), k.Collective.Family()
+	if mayTree && t.isGuess(of) {
+		return schedule.Auto, bySwitches
+	}
 	a, least := schedule.Choose(k, t.costs)
-	if mayTree && t.switches && !t.measured { // what is built in says nothing of the fabric's switches
-		return schedule.Auto, true
+	if mayTree && t.beats(least, of, schedule.TreeWork(k, t.kind())) {
+		a = schedule.Auto
 	}
-	if mayTree {
-		if took, _ := t.tree(k); took <= least {
-			return schedule.Auto, true
-		}
-	}
-	return a, true
+	return a, byCosts
 }
-
-// tree returns how long a call takes over the communicator's tree.
-func (t *policy) tree(k *schedule.Call) (time.Duration, pathsel.Kind) {
-	kind := pathsel.ByHostTree
-	if t.switches {
-		kind = pathsel.BySwitches
-	}
-	w := schedule.TreeWork(k, kind)
-	return t.costs.Time(k.Collective.Family(), kind, &w), kind
-}
-
-// reasons are Outcome.Reason of operations by algorithms of hosts: of those that OnHosts names, and
-// of those that are chosen.
-var reasons = func() (r [2][schedule.Algorithms]string) {
-	for a := range schedule.Algorithms {
-		r[0][a] = "by an algorithm of hosts: " + a.String()
-		r[1][a] = r[0][a] + ", the fastest way by the cost model"
-	}
-	return r
-}()

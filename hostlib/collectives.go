@@ -194,18 +194,18 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 		return c.refuse("in and out overlap, and are not the same vector")
 	}
 	function, isFunction := f.(reduce.Function)
-	isChosen := false
+	var why choice
 	if f == nil || isFunction {
 		var a schedule.Algorithm // of what cannot be, the loop says why
 		k := callOf(c, of, function, root, &in, &out)
 		if k.Width > 0 || of == wire.Barrier {
-			a, isChosen = c.algorithm(&k, true)
+			a, why = c.algorithm(&k, true)
 		}
 		if a != schedule.Auto {
-			return startByMessages(c, of, f, root, &in, &out, a, isChosen)
+			return startByMessages(c, of, f, root, &in, &out, a, why)
 		}
 	} else {
-		return startByMessages(c, of, f, root, &in, &out, schedule.Auto, true)
+		return startByMessages(c, of, f, root, &in, &out, schedule.Auto, byCosts)
 	}
 	o := session.Operation{Collective: of, Function: function, Root: uint32(root)}
 	for _, v := range [...]*vector{&in, &out} {
@@ -215,11 +215,11 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 	}
 	o.In = in.lend()
 	if o.Out = out.memory; out.get == nil {
-		return c.start(o, nil, isChosen)
+		return c.start(o, nil, why)
 	}
 	result, get := make([]byte, out.size), out.get
 	o.Out = result
-	return c.start(o, func() { get(result) }, isChosen)
+	return c.start(o, func() { get(result) }, why)
 }
 
 // lend returns the vector in the order of the wire: its memory, or a copy.
@@ -249,8 +249,8 @@ func callOf(c *Communicator, of wire.Collective, function reduce.Function, root 
 
 // startByMessages begins a collective by an algorithm of hosts; Auto: of an operator that is no
 // function, by the best.
-func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, in, out *vector, a schedule.Algorithm, isChosen bool) *Request {
-	p := &pieced{c: c, algorithm: a, isChosen: isChosen}
+func startByMessages(c *Communicator, of wire.Collective, f Operator, root int, in, out *vector, a schedule.Algorithm, why choice) *Request {
+	p := &pieced{c: c, algorithm: a, chosen: why}
 	p.element = uint8(max(in.element, out.element))
 	if f != nil {
 		if p.operation, p.err = operationOf(f, reduce.Type(p.element)); p.err != nil {

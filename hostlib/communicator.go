@@ -385,7 +385,7 @@ func (c *Communicator) Leave(ctx context.Context) error {
 	if c.processes != nil {
 		c.processes.leave()
 	}
-	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil, false).finishOrEnd(ctx)
+	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil, asked).finishOrEnd(ctx)
 	if err != nil {
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
 	}
@@ -403,9 +403,9 @@ func (c *Communicator) Abort(reason string) {
 
 // start queues an operation. Its request is completed by the loop, once that is
 // begun or waited for.
-func (c *Communicator) start(o session.Operation, after func(), isChosen bool) *Request {
+func (c *Communicator) start(o session.Operation, after func(), chosen choice) *Request {
 	r := newRequest(c)
-	r.collective, r.after, r.isChosen = schedule.Collective(o.Collective), after, isChosen
+	r.collective, r.after, r.chosen = schedule.Collective(o.Collective), after, chosen
 	if err := c.options.allow(o.Function, o.Element); err != nil {
 		r.fail(err)
 		return r

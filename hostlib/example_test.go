@@ -26,7 +26,7 @@ func Example() {
 	var wg sync.WaitGroup
 	for rank, host := range hosts {
 		wg.Go(func() {
-			comm, err := host.Communicator(ctx, "job-17", members)
+			comm, err := host.Communicator(ctx, "job-17", members, hostlib.OnTree())
 			if err != nil {
 				panic(err)
 			}

@@ -82,21 +82,21 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
 	t := c.policy()
-	chosen, isChosen := c.algorithm(&k, mayTree)
+	a, chosen := c.algorithm(&k, mayTree)
 	var e Explanation
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
 	}
-	for _, a := range schedule.AllOf(k.Collective) {
-		w := schedule.WorkOf(&k, a)
-		way := Way{Transport: Hosts, Algorithm: Algorithm(a), Predicted: t.costs.Time(k.Collective.Family(), pathsel.ByMessages, &w)}
-		if _, err := schedule.Make(&k, a); err != nil {
+	for _, by := range schedule.AllOf(k.Collective) {
+		w := schedule.WorkOf(&k, by)
+		way := Way{Transport: Hosts, Algorithm: Algorithm(by), Predicted: t.costs.Time(k.Collective.Family(), pathsel.ByMessages, &w)}
+		if _, err := schedule.Make(&k, by); err != nil {
 			way.Excluded = strings.TrimPrefix(err.Error(), schedule.ErrCall.Error()+": ")
 		} else if mayTree && c.options.keepsTree() {
 			way.Excluded = "the communicator's options keep to its tree"
 		} else if mayTree && c.processes != nil {
 			way.Excluded = sharesMemory
-		} else if len(c.options.algorithms) > 0 && !isChosen && a != chosen {
+		} else if len(c.options.algorithms) > 0 && chosen == asked && by != a {
 			way.Excluded = "OnHosts does not name it"
 			if slices.Contains(c.options.algorithms, way.Algorithm) {
 				way.Excluded = "OnHosts names another before it"
@@ -104,23 +104,28 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		}
 		e.Ways = append(e.Ways, way)
 	}
-	if schedule.HasTree(k.Collective) {
-		e.Ways = append(e.Ways, c.treeWays(&k, t, isCustom, chosen)...)
-	}
-	slices.SortStableFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) })
-	why := ""
-	if !schedule.HasTree(k.Collective) {
-		p := &pieced{c: c}
-		p.Call, p.operation = k, o
-		var tree *schedule.Tree
-		if tree, why = p.overTree(); tree != nil {
-			e.Chosen.Transport, e.Reason = c.ownTransport()
-			e.Reason = "the tree spares the members messages or bytes, or OnTree has it so; " + e.Reason
-			return e, nil
+	p, never, why := &pieced{c: c}, "", ""
+	p.Call, p.operation = k, o
+	var tree *schedule.Tree
+	switch {
+	case isCustom:
+		never = "it is an operator of the caller's own"
+	case !schedule.HasTree(k.Collective):
+		if tree, never = p.fits(); tree != nil && !c.mayCarryPieces() {
+			never = "the communicator's options, or its processes, keep it to hosts"
 		}
 	}
-	e.Chosen = e.find(chosen)
-	if e.Reason = c.reason(&k, t, chosen, mayTree, isChosen); why != "" {
+	if !schedule.HasTree(k.Collective) {
+		if taken, by, whyNot := p.overTree(); taken != nil {
+			mayTree, a, chosen = true, schedule.Auto, by
+		} else {
+			why = whyNot
+		}
+	}
+	e.Ways = append(e.Ways, c.treeWays(&k, tree, t, never, a)...)
+	slices.SortStableFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) })
+	e.Chosen = e.find(a)
+	if e.Reason = c.reason(&k, a, mayTree, chosen); why != "" {
 		e.Reason += "; not over the tree: " + why
 	}
 	return e, nil
@@ -130,16 +135,28 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 const sharesMemory = "processes of a host reduce in shared memory, and one of each host over the tree"
 
 // treeWays returns the ways by the communicator's tree, of hosts and of switches; where processes of a
-// host share memory, those of the operation between hosts.
-func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool, chosen schedule.Algorithm) []Way {
+// host share memory, those of the operation between hosts. Of pieces they are those of tree, nil where
+// it cannot carry them. Never says why none is possible, a is what is chosen; Auto: one of them.
+func (c *Communicator) treeWays(k *schedule.Call, tree *schedule.Tree, t *policy, never string, a schedule.Algorithm) []Way {
 	all := []Way{{Transport: HostTree}, {Transport: Offload}}
-	between := *k
+	of, between := k.Collective.Family(), *k
 	if c.processes != nil {
 		between.Size, between.Rank, between.Root, between.Order = len(c.processes.hosts), 0, 0, nil
 	}
 	for i, kind := range []pathsel.Kind{pathsel.ByHostTree, pathsel.BySwitches} {
-		w := schedule.TreeWork(&between, kind)
-		all[i].Predicted = t.costs.Time(k.Collective.Family(), kind, &w)
+		var w pathsel.Work
+		switch {
+		case tree != nil:
+			w = tree.Work(kind)
+		case schedule.HasTree(k.Collective):
+			w = schedule.TreeWork(&between, kind)
+		}
+		if all[i].Predicted = t.costs.Time(of, kind, &w); !t.costs.Knows(of, kind) {
+			all[i].Excluded = "what it takes is not measured"
+		}
+	}
+	if t.isGuess(of) && tree != nil {
+		_, all[1].Excluded = tree.Gains()
 	}
 	c.mu.Lock()
 	switches, why := t.switches, c.status.why
@@ -150,14 +167,20 @@ func (c *Communicator) treeWays(k *schedule.Call, t *policy, isCustom bool, chos
 		switches = way != HostTree
 	}
 	switch {
-	case len(c.options.algorithms) > 0 && chosen != schedule.Auto:
+	case len(c.options.algorithms) > 0 && a != schedule.Auto:
 		all[0].Excluded, all[1].Excluded = "OnHosts", "OnHosts"
-	case isCustom:
-		all[0].Excluded, all[1].Excluded = "it is an operator of the caller's own", "it is an operator of the caller's own"
+	case never != "":
+		all[0].Excluded, all[1].Excluded = never, never
 	case switches:
 		all[0].Excluded = "the tree is one of switches"
 	default:
 		all[1].Excluded = why
+	}
+	if i := 0; a == schedule.Auto { // it is taken, whatever is known of it
+		if switches {
+			i = 1
+		}
+		all[i].Excluded = ""
 	}
 	return all
 }
@@ -174,12 +197,12 @@ func (e *Explanation) find(a schedule.Algorithm) Way {
 }
 
 // reason returns in words why a call runs as it does.
-func (c *Communicator) reason(k *schedule.Call, t *policy, a schedule.Algorithm, mayTree, isChosen bool) string {
+func (c *Communicator) reason(k *schedule.Call, a schedule.Algorithm, mayTree bool, chosen choice) string {
 	c.mu.Lock()
 	tree := c.status.why
 	c.mu.Unlock()
 	switch o := &c.options; {
-	case len(o.algorithms) > 0 && !isChosen:
+	case len(o.algorithms) > 0 && chosen == asked:
 		if a == schedule.Auto {
 			return fmt.Sprintf("OnHosts has %v, of which none does this; %s", o.algorithms, tree)
 		}
@@ -195,16 +218,12 @@ func (c *Communicator) reason(k *schedule.Call, t *policy, a schedule.Algorithm,
 	case mayTree && c.processes != nil:
 		_, tree = c.processes.transport()
 		return sharesMemory + "; " + tree
-	case !mayTree && !schedule.HasTree(k.Collective):
-		return "the fastest algorithm of hosts by the cost model"
-	case !mayTree:
-		return "the fastest way by the cost model; an operator of the caller's own runs on hosts alone"
-	case t.switches && !t.measured:
-		return "switches are taken until costs are measured on this fabric (collbench costs)"
-	case t.switches:
-		return "the fastest way by the cost model, switches included"
+	case !mayTree && schedule.HasTree(k.Collective):
+		return chosen.String() + "; an operator of the caller's own runs on hosts alone"
+	case mayTree:
+		return new(spoken).say(chosen, tree)
 	}
-	return "the fastest way by the cost model; " + tree
+	return chosen.String()
 }
 
 // call returns the operation as this member would call it.

@@ -15,9 +15,9 @@ import (
 // costsOf returns costs by which a way of each kind takes so long.
 func costsOf(messages, hostTree, switches time.Duration) *pathsel.Costs {
 	c := new(pathsel.Costs)
-	for f := range c {
-		c[f][pathsel.ByMessages][pathsel.Step] = messages
-		c[f][pathsel.ByHostTree][pathsel.Start], c[f][pathsel.BySwitches][pathsel.Start] = hostTree, switches
+	for f := range c.Rates {
+		c.Rates[f][pathsel.ByMessages][pathsel.Step] = messages
+		c.Rates[f][pathsel.ByHostTree][pathsel.Start], c.Rates[f][pathsel.BySwitches][pathsel.Start] = hostTree, switches
 	}
 	return c
 }
@@ -61,6 +61,14 @@ func TestChoice(t *testing.T) {
 				if err != nil || e.Chosen.String() != test.want || !strings.Contains(e.Reason, test.reason) || e.Waiting != nil {
 					t.Errorf("rank %d: %v: %v", i, err, e)
 				}
+				says := "this host has no offload manager"
+				if outcome.Transport == Hosts {
+					says = "by an algorithm of hosts: " + test.want
+				}
+				if isChosen := !slices.Contains([]string{"on the tree", "on hosts", "none on hosts"}, test.name); !strings.Contains(outcome.Reason, says) ||
+					isChosen != strings.Contains(outcome.Reason, "the fastest way by the cost model") {
+					t.Errorf("rank %d: it ran so because %q", i, outcome.Reason)
+				}
 				if way := (Way{Transport: outcome.Transport, Algorithm: outcome.Algorithm}); way.String() != test.want {
 					t.Errorf("rank %d: it ran by %s: %s", i, way, outcome.Reason)
 				}
@@ -74,7 +82,7 @@ func TestChoice(t *testing.T) {
 				Question
 				want string
 			}{
-				{Question{Collective: "alltoall", Elements: 5, Type: reduce.Int32}, "the fastest algorithm of hosts by the cost model"},
+				{Question{Collective: "alltoall", Elements: 5, Type: reduce.Int32}, "the fastest way by the cost model"},
 				{Question{Collective: "allreduce", Elements: 5, Type: reduce.Float32, Operator: custom}, "an operator of the caller's own"},
 				{Question{Collective: "allgatherv", Elements: 5, Type: reduce.Int32}, ""},
 				{Question{Collective: "barrier"}, ""},
@@ -123,18 +131,68 @@ func TestExplainOfProcesses(t *testing.T) {
 	leave(t, comms)
 }
 
+// TestPiecesByCosts: operations of pieces go over the tree where that is the fastest way, and Explain has
+// a time for it.
+func TestPiecesByCosts(t *testing.T) {
+	ctx := within(t)
+	unknown := costsOf(time.Millisecond, 0, 0)
+	for _, test := range []struct {
+		name  string
+		costs *pathsel.Costs
+		want  Transport
+		why   string // the tree of hosts is excluded
+	}{
+		{"the tree", costsOf(time.Millisecond, time.Microsecond, time.Microsecond), HostTree, ""},
+		{"hosts", costsOf(time.Microsecond, time.Millisecond, time.Microsecond), Hosts, ""},
+		{"nobody knows of the tree", unknown, Hosts, "what it takes is not measured"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			hosts, members := joinAs(t, []string{"a", "b", "c"}, func(c *Config) { c.Costs = test.costs })
+			comms := form(t, "pieces", hosts, members)
+			each(len(comms), func(i int) {
+				c, root := comms[i], 1
+				v, all := make([]int32, 100), make([]int32, 300)
+				for _, x := range []struct {
+					Question
+					call func() (Outcome, error)
+				}{
+					{Question{Collective: "allgather"}, func() (Outcome, error) { return Allgather(ctx, c, v, all) }},
+					{Question{Collective: "gather", Root: root}, func() (Outcome, error) { return Gather(ctx, c, root, v, all) }},
+					{Question{Collective: "scatter", Root: root}, func() (Outcome, error) { return Scatter(ctx, c, root, all, v) }},
+					{Question{Collective: "alltoall"}, func() (Outcome, error) { return Alltoall(ctx, c, all, slices.Clone(all)) }},
+					{Question{Collective: "reduce-scatter", Operator: reduce.Sum}, func() (Outcome, error) { return ReduceScatter(ctx, c, reduce.Sum, all, v) }},
+				} {
+					x.Elements, x.Type = len(v), reduce.Int32
+					o, err := x.call()
+					if err != nil || o.Transport != test.want || !strings.Contains(o.Reason, "the fastest way by the cost model") {
+						t.Errorf("rank %d: %s by %v: %s, %v", i, x.Collective, o.Transport, o.Reason, err)
+					}
+					e, err := c.Explain(x.Question)
+					if err != nil || e.Chosen.Transport != test.want || e.Chosen.Algorithm != o.Algorithm || e.Chosen.Excluded != "" {
+						t.Errorf("rank %d: %s: %v: %v", i, x.Collective, err, e)
+					}
+					at := slices.IndexFunc(e.Ways, func(w Way) bool { return w.Transport == HostTree })
+					if at < 0 || e.Ways[at].Excluded != test.why || (e.Ways[at].Predicted == 0) != (test.why != "") {
+						t.Errorf("rank %d: %s: %v", i, x.Collective, e)
+					}
+				}
+			})
+		})
+	}
+}
+
 // TestNewCosts: members go over to other costs of the lowest rank at one operation, while they run.
 func TestNewCosts(t *testing.T) {
 	ctx := within(t)
 	const n, operations = 4, 400
-	hosts, members := joinAs(t, []string{"a", "b", "c", "d"}, func(c *Config) { c.Costs = costsOf(time.Second, 0, 0) })
+	hosts, members := joinAs(t, []string{"a", "b", "c", "d"}, func(c *Config) { c.Costs = costsOf(time.Second, 1, 1) })
 	comms := form(t, "new costs", hosts, members)
 	ran := make([][]Transport, n)
 	each(n, func(i int) {
 		v := make([]int32, 10)
 		for k := range operations {
 			if i == 0 && k%50 == 10 {
-				hosts[0].learn([]*pathsel.Costs{costsOf(0, time.Second, 0), costsOf(time.Second, 0, 0)}[k/50%2])
+				hosts[0].learn([]*pathsel.Costs{costsOf(0, time.Second, 1), costsOf(time.Second, 1, 1)}[k/50%2])
 			}
 			outcome, err := Allreduce(ctx, comms[i], reduce.Sum, v, v)
 			if err != nil {
@@ -156,11 +214,19 @@ func TestNewCosts(t *testing.T) {
 
 // TestPolicy: what members choose by is read as it was written, and nothing else is.
 func TestPolicy(t *testing.T) {
-	for _, switches := range []bool{false, true} {
-		want := newPolicy(pathsel.DefaultCosts(), switches)
+	for _, x := range []struct {
+		switches, measured bool
+		given, shared      int
+		processors         int
+	}{{false, false, 0, 0, 0}, {true, false, 0, 2, 2}, {true, true, 3, 2, 3}} {
+		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: x.given}
+		if x.measured {
+			costs.Rates[pathsel.OfScan][pathsel.ByMessages][pathsel.Start]++
+		}
+		want := newPolicy(costs, x.switches, x.shared)
 		got, err := readPolicy(slices.Clone(want.coded))
-		if err != nil || *got.costs != *want.costs || got.switches != switches {
-			t.Errorf("%v: %v", got, err)
+		if err != nil || *got.costs != *want.costs || got.switches != x.switches || got.measured != x.measured || got.costs.Processors != x.processors || costs.Processors != x.given {
+			t.Errorf("%+v: %+v, %v", x, got, err)
 		}
 		for n := range want.coded {
 			if _, err := readPolicy(want.coded[:n]); err == nil {

@@ -46,11 +46,7 @@ func (c *Communicator) neighbours() (parent int, children []int) {
 // gather returns what a communicator begins with, whose links are made.
 func (c *Communicator) gather() gathering {
 	parent, children := c.neighbours()
-	life := uint64(c.own) &^ managedBit
-	if c.manager != nil {
-		life |= managedBit
-	}
-	return gathering{core: forming.New(parent, children, life, c.wanted().coded)}
+	return gathering{core: forming.New(parent, children, uint64(c.own), c.wanted().coded)}
 }
 
 // takes reports whether an item is for the gathering, and notes it.

@@ -52,9 +52,9 @@ type transfer struct {
 }
 
 // startOnHosts returns the request of a call that hosts carry out. It is to be begun, or awaited.
-func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm, isChosen bool) *Request {
+func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm, chosen choice) *Request {
 	r := newRequest(c)
-	r.isChosen = isChosen
+	r.chosen = chosen
 	r.collective, r.function, r.outside = k.Collective, k.function, true
 	if err := k.Validate(); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
@@ -247,12 +247,9 @@ func (o *hostOperation) done(err error) {
 				f()
 			}
 		}
-		reason := reasons[0][o.algorithm]
-		switch {
-		case o.why != "":
+		reason := reasons[r.chosen][o.algorithm]
+		if o.why != "" {
 			reason += "; not over the tree: " + o.why
-		case r.isChosen:
-			reason = reasons[1][o.algorithm]
 		}
 		r.outcome = Outcome{
 			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,

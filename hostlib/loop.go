@@ -44,6 +44,7 @@ type stepper struct {
 	messages []transport.Message
 	roll     roll
 	policies settingLoop
+	spoken   [choices]spoken
 
 	final     bool // an item was
 	rests     bool // the step's memory is to be given back
@@ -300,7 +301,7 @@ func (s *stepper) complete(out *endpoint.Output) {
 		if r := s.requests[done.ID]; r != nil {
 			delete(s.requests, done.ID)
 			epochs, why, trees := s.status.during(done.FirstEpoch, done.LastEpoch)
-			r.complete(done, epochs, why, trees)
+			r.complete(done, epochs, s.spoken[r.chosen].say(r.chosen, why), trees)
 		}
 	}
 	for _, no := range out.Refused {

@@ -28,7 +28,6 @@ type messaging struct {
 	mu       sync.Mutex
 	calls    *rail.TagSpace // of operations; nil: it is not formed yet
 	user     *rail.TagSpace // of Send and Recv
-	managed  bool           // the lowest rank has a manager
 	peers    []*rail.Peer   // by rank; nil: not asked for yet
 	past     *calls
 	agreed   agreed
@@ -80,18 +79,10 @@ func (h *Host) before(c *Communicator) (all []*Communicator) {
 func (m *messaging) begin(life uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.managed = life&managedBit != 0
 	if m.space != nil {
 		part := uint32(life>>32) &^ 1
 		m.calls, m.user = m.space.Part(part).First(), m.space.Part(part|1)
 	}
-}
-
-// isManaged reports whether the lowest rank has a manager, once the communicator is formed.
-func (m *messaging) isManaged() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.managed
 }
 
 // peer returns a member's host for messages.

@@ -138,7 +138,7 @@ func (c call) on(t interface{ Errorf(string, ...any) }, comms []*Communicator, i
 			}
 		}
 		var err error
-		if outcomes[i], err = comms[i].start(o, nil, false).finish(context.Background()); err != nil {
+		if outcomes[i], err = comms[i].start(o, nil, asked).finish(context.Background()); err != nil {
 			t.Errorf("rank %d: %v", i, err)
 		}
 	})

@@ -391,7 +391,7 @@ func TestOperationsAllocateNothing(t *testing.T) {
 	})
 	t.Run("host tree", func(t *testing.T) {
 		hosts, members := joinAll(t, hooks.Hooks{}, []string{"h0", "h1", "h2", "h3"})
-		allocateNothing(t, form(t, "job", hosts, members))
+		allocateNothing(t, form(t, "job", hosts, members, OnTree()))
 	})
 }
 

@@ -10,37 +10,57 @@ import (
 )
 
 // OnTree has operations run over the communicator's tree, in switches or over hosts, wherever it
-// can carry them: docs/collectives.md says which. Without it, allreduce, reduce, broadcast and
-// barrier do where that is the fastest way by the cost model, and of the others those in which
-// switches spare the members messages or bytes. Stripes, Roots and BlockFloat keep the first four on
-// trees, too.
+// can carry them: docs/collectives.md says which. Without it they do where that is the fastest way by
+// the cost model. Stripes, Roots and BlockFloat keep allreduce, reduce, broadcast and barrier on trees,
+// too.
 func OnTree() GroupOption { return func(t *groupOptions) { t.onTree = true } }
 
-// managedBit of a communicator's life, which all members have from the lowest rank, says that this
-// has a manager, and so that the tree may be one of switches.
-const managedBit = 1
-
-// overTree returns how the communicator's tree is to carry a call; nil: hosts do, and why. All
-// members decide the same way, by what they call, their options and the communicator's life.
-func (p *pieced) overTree() (t *schedule.Tree, why string) {
+// overTree returns how the communicator's tree is to carry a call, and why; nil: hosts do, and why if
+// somebody may wonder. All members decide the same way, by what they call, their options and their
+// policy.
+func (p *pieced) overTree() (t *schedule.Tree, chosen choice, why string) {
 	c := p.c
-	switch o := &c.options; {
-	case len(o.algorithms) > 0, c.multitree != nil, !o.onTree && !c.messaging.isManaged():
-		return nil, ""
-	case p.kernel != nil && p.function == reduce.NoFunction:
+	if !c.mayCarryPieces() {
+		return nil, asked, ""
+	}
+	if t, why = p.fits(); c.options.onTree {
+		return t, asked, why
+	}
+	switch policy, of := c.policy(), p.Collective.Family(); {
+	case t == nil && policy.switches:
+		return nil, asked, why
+	case t == nil:
+	case policy.isGuess(of):
+		if gains, why := t.Gains(); !gains {
+			return nil, asked, why
+		}
+		return t, sparingHosts, ""
+	default:
+		if _, least := schedule.Choose(&p.Call, policy.costs); policy.beats(least, of, t.Work(policy.kind())) {
+			return t, byCosts, ""
+		}
+	}
+	return nil, asked, ""
+}
+
+// mayCarryPieces reports whether the communicator's tree carries operations of pieces at all.
+func (c *Communicator) mayCarryPieces() bool {
+	return len(c.options.algorithms) == 0 && c.multitree == nil && (c.options.onTree || c.processes == nil)
+}
+
+// fits returns how the communicator's tree can carry a call; nil: it cannot, and why.
+func (p *pieced) fits() (*schedule.Tree, string) {
+	if p.kernel != nil && p.function == reduce.NoFunction {
 		return nil, "switches have no custom operators"
 	}
-	tree, err := schedule.OverTree(&p.Call, c.host.cfg.ChunkBytes)
+	t, err := schedule.OverTree(&p.Call, p.c.host.cfg.ChunkBytes)
 	if err != nil {
 		return nil, err.Error()
 	}
-	if o := &c.options; tree.Form == schedule.United && !(o.functions.Has(reduce.BOr) && o.types.Has(wordOf(&tree))) {
-		return nil, fmt.Sprintf("the communicator excludes %s of %s, by which pieces are united", reduce.BOr, wordOf(&tree))
+	if o := &p.c.options; t.Form == schedule.United && !(o.functions.Has(reduce.BOr) && o.types.Has(wordOf(&t))) {
+		return nil, fmt.Sprintf("the communicator excludes %s of %s, by which pieces are united", reduce.BOr, wordOf(&t))
 	}
-	if gains, why := tree.Gains(); !gains && !c.options.onTree {
-		return nil, why
-	}
-	return &tree, ""
+	return &t, ""
 }
 
 // wordOf returns the type of elements that are united.
@@ -62,9 +82,9 @@ type overlay struct {
 }
 
 // startOverTree returns the request of a call that the communicator's tree carries.
-func (p *pieced) startOverTree(t *schedule.Tree) *Request {
+func (p *pieced) startOverTree(t *schedule.Tree, chosen choice) *Request {
 	r := newRequest(p.c)
-	r.collective = p.Collective
+	r.collective, r.chosen = p.Collective, chosen
 	if err := p.Validate(); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
 		return r

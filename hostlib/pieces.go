@@ -15,7 +15,7 @@ type pieced struct {
 	err error
 
 	algorithm schedule.Algorithm // Auto: it is not chosen yet
-	isChosen  bool
+	chosen    choice
 }
 
 // newCall begins a call.
@@ -130,14 +130,14 @@ func (p *pieced) begin() *Request {
 		return r
 	}
 	if p.algorithm == schedule.Auto {
-		t, why := p.overTree()
+		t, chosen, why := p.overTree()
 		if t != nil {
-			return p.startOverTree(t)
+			return p.startOverTree(t, chosen)
 		}
 		p.why = why
-		p.algorithm, p.isChosen = p.c.algorithm(&p.Call, false)
+		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false)
 	}
-	return p.c.startOnHosts(&p.hostCall, p.algorithm, p.isChosen)
+	return p.c.startOnHosts(&p.hostCall, p.algorithm, p.chosen)
 }
 
 // typeOf returns the type of elements of what is reduced.

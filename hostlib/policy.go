@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"net"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -18,18 +20,23 @@ import (
 type policy struct {
 	costs    *pathsel.Costs
 	switches bool // the communicator's tree is taken to be one of switches
-	measured bool // costs are of this fabric, not those that are built in
+	measured bool // rates are of this fabric, not those that are built in
 	coded    []byte
 }
 
-func newPolicy(costs *pathsel.Costs, switches bool) *policy {
-	t := &policy{costs: costs, switches: switches, measured: *costs != *pathsel.DefaultCosts(), coded: []byte{0}}
+// newPolicy returns that by costs, of hosts that share so many processors unless these say so.
+func newPolicy(costs *pathsel.Costs, switches bool, processors int) *policy {
+	if costs.Processors == 0 && processors > 0 {
+		costs = &pathsel.Costs{Rates: costs.Rates, Processors: processors}
+	}
+	t := &policy{costs: costs, switches: switches, measured: costs.Rates != pathsel.DefaultCosts().Rates, coded: []byte{0}}
 	if switches {
 		t.coded[0] = 1
 	}
-	for f := range costs {
-		for k := range costs[f] {
-			for _, d := range costs[f][k] {
+	t.coded = binary.AppendUvarint(t.coded, uint64(costs.Processors))
+	for f := range costs.Rates {
+		for k := range costs.Rates[f] {
+			for _, d := range costs.Rates[f][k] {
 				t.coded = binary.AppendUvarint(t.coded, uint64(d))
 			}
 		}
@@ -49,23 +56,28 @@ func readPolicy(b []byte) (*policy, error) {
 	if len(b) == 0 || b[0] > 1 {
 		return nil, errPolicy
 	}
-	costs := new(pathsel.Costs)
-	rest := b[1:]
-	for f := range costs {
-		for k := range costs[f] {
-			for i := range costs[f][k] {
-				d, n := binary.Uvarint(rest)
-				if n <= 0 {
-					return nil, errPolicy
-				}
-				costs[f][k][i], rest = time.Duration(d), rest[n:]
+	costs, rest, isWhole := new(pathsel.Costs), b[1:], true
+	number := func() uint64 {
+		x, n := binary.Uvarint(rest)
+		if n <= 0 {
+			rest, isWhole = nil, false
+			return 0
+		}
+		rest = rest[n:]
+		return x
+	}
+	costs.Processors = int(number())
+	for f := range costs.Rates {
+		for k := range costs.Rates[f] {
+			for i := range costs.Rates[f][k] {
+				costs.Rates[f][k][i] = time.Duration(number())
 			}
 		}
 	}
-	if len(rest) > 0 || costs.Validate() != nil {
+	if !isWhole || len(rest) > 0 || costs.Validate() != nil {
 		return nil, errPolicy
 	}
-	t := &policy{costs: costs, switches: b[0] == 1, measured: *costs != *pathsel.DefaultCosts(), coded: b}
+	t := &policy{costs: costs, switches: b[0] == 1, measured: costs.Rates != pathsel.DefaultCosts().Rates, coded: b}
 	lastPolicy.Store(t)
 	return t, nil
 }
@@ -160,14 +172,26 @@ func (m *messaging) agree() (t *policy, wait <-chan struct{}) {
 }
 
 // lonely is the policy of a group of one, in which nothing differs.
-var lonely = newPolicy(pathsel.DefaultCosts(), false)
+var lonely = newPolicy(pathsel.DefaultCosts(), false, 0)
 
 // wanted returns the policy that the lowest rank wants.
 func (c *Communicator) wanted() *policy {
 	c.mu.Lock()
 	switches := c.manager != nil && (c.status.offload || !c.status.isFinal && !c.status.isLate)
 	c.mu.Unlock()
-	return newPolicy(c.host.costs.Load(), switches)
+	return newPolicy(c.host.costs.Load(), switches, c.sharedProcessors())
+}
+
+// sharedProcessors returns this machine's, where all members have one address; 0: members have
+// processors of their own.
+func (c *Communicator) sharedProcessors() int {
+	own, _, _ := net.SplitHostPort(c.members[0].Addr)
+	for _, m := range c.members {
+		if at, _, err := net.SplitHostPort(m.Addr); err != nil || at != own {
+			return 0
+		}
+	}
+	return runtime.NumCPU()
 }
 
 // learn takes the manager's costs, for groups whose lowest rank is here.

@@ -81,7 +81,7 @@ type state struct {
 	element    reduce.Type
 	blockFloat bool
 	composite  *composite // if it has pieces, or is one
-	isChosen   bool       // by the policy: its way
+	chosen     choice     // of its way
 	inner      bool       // it is no caller's, and not counted
 	outside    bool       // it is not the communicator's loop that ends it
 }

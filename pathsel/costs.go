@@ -10,25 +10,19 @@ import (
 // one of that costs.
 type Term uint8
 
-// The terms. A busiest member, or link, is that which has most of it.
+// The terms.
 const (
-	Start          Term = iota // the operation: 1
-	Step                       // messages that wait for each other, on the longest way
-	Rendezvous                 // of these, those that wait for their receiver before they are sent
-	Message                    // messages that the busiest member sends, or receives
-	Peer                       // members that the busiest member exchanges messages with
-	EachMessage                // messages of all members
-	EachRendezvous             // of these, those that wait for their receiver
-	Link                       // MiB over the busiest member's link, in the busier direction
-	Traffic                    // MiB that all members send
-	Local                      // MiB that the busiest member reduces or copies
-	Burst                      // MiB that the busiest member sends, or receives, at once, at most
+	Start      Term = iota // the operation: 1
+	Step                   // messages that wait for each other, on the longest way
+	Rendezvous             // of these, those that wait for their receiver before they are sent
+	Message                // messages that a member sends, or receives
+	Peer                   // members that a member exchanges messages with
+	Link                   // MiB over a member's link, in the busier direction
+	Local                  // MiB that a member reduces or copies
 	Terms
 )
 
-var termNames = [Terms]string{
-	"start", "step", "rendezvous", "message", "peer", "each_message", "each_rendezvous", "link", "traffic", "local", "burst",
-}
+var termNames = [Terms]string{"start", "step", "rendezvous", "message", "peer", "link", "local"}
 
 // String returns the term's name in files.
 func (t Term) String() string {
@@ -39,17 +33,30 @@ func (t Term) String() string {
 }
 
 // Work is what a way of doing a collective needs, by Term.
-type Work [Terms]float64
+type Work struct {
+	Busiest [Terms]float64 // at the member, or on the way, that has most
+	All     [Terms]float64 // at all members together; 0: it does not add up, as latency does not
+}
 
-// Rates are what one of each Term costs. Where many hosts share processors, what all members do
-// costs time; where each has its own, what the busiest does.
+// Shared returns how many of each term follow each other where all members share so many processors:
+// those of the busiest member, or of a processor's share. 0: each member has its own.
+func (w *Work) Shared(processors int) (n [Terms]float64) {
+	if n = w.Busiest; processors > 0 {
+		for i, all := range w.All {
+			n[i] = max(n[i], all/float64(processors))
+		}
+	}
+	return n
+}
+
+// Rates are what one of each Term costs.
 type Rates [Terms]time.Duration
 
-// Time returns how long work takes.
-func (r *Rates) Time(w *Work) time.Duration {
+// time returns how long so many of each term take.
+func (r *Rates) time(n *[Terms]float64) time.Duration {
 	sum := 0.0
-	for i := range w {
-		sum += w[i] * float64(r[i])
+	for i := range n {
+		sum += n[i] * float64(r[i])
 	}
 	return time.Duration(min(sum, float64(time.Hour)*1e5))
 }
@@ -107,15 +114,22 @@ func (f Family) String() string {
 }
 
 // Costs are what members choose the way of a collective by.
-type Costs [Families][Kinds]Rates
+type Costs struct {
+	Rates [Families][Kinds]Rates
+	// Processors are those that all hosts share, as in namespaces of one machine; 0: each has its own.
+	Processors int
+}
+
+// MaxProcessors is the most that Costs.Processors may be.
+const MaxProcessors = 1 << 20
 
 // All returns each rate and its name, such as "allreduce.messages.step".
 func (c *Costs) All() iter.Seq2[string, *time.Duration] {
 	return func(yield func(string, *time.Duration) bool) {
-		for f := range c {
-			for k := range c[f] {
-				for t := range c[f][k] {
-					if !yield(fmt.Sprintf("%s.%s.%s", Family(f), Kind(k), Term(t)), &c[f][k][t]) {
+		for f := range c.Rates {
+			for k := range c.Rates[f] {
+				for t := range c.Rates[f][k] {
+					if !yield(fmt.Sprintf("%s.%s.%s", Family(f), Kind(k), Term(t)), &c.Rates[f][k][t]) {
 						return
 					}
 				}
@@ -124,78 +138,28 @@ func (c *Costs) All() iter.Seq2[string, *time.Duration] {
 	}
 }
 
-// Time returns how long work takes.
-func (c *Costs) Time(f Family, k Kind, w *Work) time.Duration { return c[f][k].Time(w) }
+// Knows reports whether there are rates for a kind of ways of a collective. If not, Time returns 0.
+func (c *Costs) Knows(f Family, k Kind) bool { return c.Rates[f][k] != Rates{} }
 
-// DefaultCosts returns those of hosts in network namespaces of one machine with two processors, by
-// measurement. They are not to be changed.
+// Time returns how long work takes.
+func (c *Costs) Time(f Family, k Kind, w *Work) time.Duration {
+	n := w.Shared(c.Processors)
+	return c.Rates[f][k].time(&n)
+}
+
+// DefaultCosts returns those of hosts with processors of their own. What a processor needs for each
+// term was measured in network namespaces. They are not to be changed.
 func DefaultCosts() *Costs { return &defaultCosts }
 
 // Validate reports what is out of range: each rate is 0 to an hour.
 func (c *Costs) Validate() error {
-	for f := range c {
-		for k := range c[f] {
-			for t, d := range c[f][k] {
-				if d < 0 || d > time.Hour {
-					return fmt.Errorf("%w: costs.%s.%s.%s of %v is not within 0 and 1h", ErrModel, Family(f), Kind(k), Term(t), d)
-				}
-			}
+	if c.Processors < 0 || c.Processors > MaxProcessors {
+		return fmt.Errorf("%w: costs.processors of %d is not within 0 and %d", ErrModel, c.Processors, MaxProcessors)
+	}
+	for name, d := range c.All() {
+		if *d < 0 || *d > time.Hour {
+			return fmt.Errorf("%w: costs.%s of %v is not within 0 and 1h", ErrModel, name, *d)
 		}
 	}
 	return nil
-}
-
-// Timed is a measurement to fit Costs to.
-type Timed struct {
-	Family Family
-	Kind   Kind
-	Work   Work
-	Took   time.Duration
-}
-
-// FittedCosts are costs and how well they fit.
-type FittedCosts struct {
-	Costs
-	Rows        int
-	Mean, Worst float64 // relative errors of predictions, 0.1 being 10 %
-}
-
-// FitCosts returns the costs that predict the rows with the least sum of squared relative errors,
-// none being negative. What no row says anything of stays as in base.
-func FitCosts(base *Costs, rows []Timed) (FittedCosts, error) {
-	fit := FittedCosts{Costs: *base, Rows: len(rows)}
-	if err := base.Validate(); err != nil {
-		return fit, fmt.Errorf("fit costs: %w", err)
-	}
-	var all [Families][Kinds]normal
-	for i, r := range rows {
-		if r.Took <= 0 || r.Kind >= Kinds || r.Family >= Families {
-			return fit, fmt.Errorf("fit costs: %w: row %d has no time, or no kind or family", ErrModel, i)
-		}
-		n := &all[r.Family][r.Kind]
-		if *n == nil {
-			*n = newNormal(int(Terms))
-		}
-		n.add(r.Work[:], r.Took.Seconds(), 1/(r.Took.Seconds()*r.Took.Seconds()))
-	}
-	for f := range all {
-		for k, n := range all[f] {
-			if n == nil {
-				continue
-			}
-			x := make([]float64, Terms)
-			for t, d := range base[f][k] {
-				x[t] = d.Seconds()
-			}
-			n.solveWithin(x)
-			for t := range x {
-				fit.Costs[f][k][t] = seconds(x[t])
-			}
-		}
-	}
-	for _, r := range rows {
-		off := fit.Time(r.Family, r.Kind, &r.Work).Seconds()/r.Took.Seconds() - 1
-		fit.Worst, fit.Mean = max(fit.Worst, off, -off), fit.Mean+max(off, -off)/float64(len(rows))
-	}
-	return fit, nil
 }

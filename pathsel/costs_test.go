@@ -9,46 +9,100 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFitCosts: costs are found again from what takes time by them, and what no row has stays.
+// workOf returns some work of n members.
+func workOf(t *rapid.T, n int) (w Work) {
+	w.Busiest[Start] = 1
+	w.Busiest[Step] = float64(rapid.IntRange(1, 10).Draw(t, "steps"))
+	for _, term := range []Term{Message, Link} {
+		w.Busiest[term] = rapid.Float64Range(0.01, 10).Draw(t, term.String())
+		w.All[term] = w.Busiest[term] * float64(rapid.IntRange(1, n).Draw(t, "members with as much"))
+	}
+	return w
+}
+
+// TestFitCosts: costs are found again from what takes time by them, whatever processors members share,
+// and what no row has stays.
 func TestFitCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var want, base Costs
+		var base Costs
 		for _, d := range base.All() {
 			*d = 7 * time.Microsecond
 		}
-		want = base
-		terms := []Term{Start, Step, Traffic}
-		var rows []Timed
+		want := base
+		want.Processors = rapid.IntRange(0, 4).Draw(t, "processors")
+		terms := []Term{Start, Step, Message, Link}
+		families := []Family{OfScan, OfAllreduce}
 		for _, term := range terms {
-			want[OfScan][ByMessages][term] = time.Duration(rapid.IntRange(1, 1000).Draw(t, "rate")) * time.Microsecond
+			rate := float64(rapid.IntRange(10, 1000).Draw(t, "rate")) * 1e3
+			for _, f := range families {
+				want.Rates[f][ByMessages][term] = time.Duration(rate * rapid.Float64Range(0.9, 1.1).Draw(t, "deviation"))
+			}
 		}
-		for range 20 {
-			r := Timed{Family: OfScan, Kind: ByMessages}
-			r.Work[Start] = 1
-			r.Work[Step] = float64(rapid.IntRange(1, 10).Draw(t, "steps"))
-			r.Work[Traffic] = rapid.Float64Range(0.01, 10).Draw(t, "traffic")
-			r.Took = want.Time(r.Family, r.Kind, &r.Work)
-			rows = append(rows, r)
+		var rows []Timed
+		for range 40 {
+			for _, f := range families {
+				r := Timed{Family: f, Work: workOf(t, 16)}
+				r.Took = want.Time(f, ByMessages, &r.Work)
+				rows = append(rows, r)
+			}
 		}
-		fit, err := FitCosts(&base, rows)
-		if err != nil || fit.Rows != len(rows) || fit.Mean > 0.01 || fit.Worst < fit.Mean {
+		fit, err := FitCosts(&base, want.Processors, rows)
+		if err != nil || fit.Rows != len(rows) || fit.Mean > 0.01 || fit.Worst < fit.Mean || fit.Processors != want.Processors {
 			t.Fatalf("off by %v, %v at worst: %v", fit.Mean, fit.Worst, err)
 		}
-		for _, r := range rows {
-			if is := fit.Time(r.Family, r.Kind, &r.Work); math.Abs(float64(is-r.Took)) > 0.01*float64(r.Took) {
-				t.Fatalf("%v, and it took %v", is, r.Took)
-			}
-		}
-		for name, d := range fit.All() {
-			isFitted := false
-			for _, term := range terms {
-				isFitted = isFitted || name == OfScan.String()+"."+ByMessages.String()+"."+term.String()
-			}
-			if !isFitted && *d != 7*time.Microsecond {
-				t.Fatalf("%s is %v", name, *d)
+		for f := range fit.Rates {
+			for k := range fit.Rates[f] {
+				for term, d := range fit.Rates[f][k] {
+					isFitted := k == int(ByMessages) && (f == int(OfScan) || f == int(OfAllreduce)) && want.Rates[f][k][term] != 7*time.Microsecond
+					if !isFitted && d != 7*time.Microsecond {
+						t.Fatalf("%s.%s.%s is %v", Family(f), Kind(k), Term(term), d)
+					}
+				}
 			}
 		}
 	})
+}
+
+// TestFitCostsIsBounded: whatever is measured, no rate of a collective is further from that of
+// another than the spread allows, and none of messages is nothing.
+func TestFitCostsIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rows []Timed
+		for range rapid.IntRange(2, 30).Draw(t, "rows") {
+			rows = append(rows, Timed{
+				Family: Family(rapid.IntRange(0, int(Families)-1).Draw(t, "family")), Work: workOf(t, 8),
+				Took: time.Duration(rapid.IntRange(1, 1e9).Draw(t, "took")),
+			})
+		}
+		fit, err := FitCosts(new(Costs), rapid.IntRange(0, 3).Draw(t, "processors"), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, term := range []Term{Start, Step, Message, Link} {
+			lowest, highest := math.Inf(1), 0.0
+			for _, r := range rows {
+				rate := float64(fit.Rates[r.Family][ByMessages][term])
+				lowest, highest = min(lowest, rate), max(highest, rate)
+			}
+			if most := spread[ByMessages] * spread[ByMessages]; highest > most*lowest+2*most {
+				t.Fatalf("%s of a collective is %v, and of another %v", term, lowest, highest)
+			}
+			if floor := float64(least[ByMessages][term]) / spread[ByMessages]; lowest < floor-1 {
+				t.Fatalf("%s is %v, below %v", term, lowest, floor)
+			}
+		}
+	})
+}
+
+// TestShared: a processor that several members share takes its part of what all do, but not less
+// than the busiest has.
+func TestShared(t *testing.T) {
+	w := Work{Busiest: [Terms]float64{Step: 3, Message: 3, Link: 2}, All: [Terms]float64{Message: 24, Link: 2}}
+	for processors, want := range map[int]float64{0: 3, 1: 24, 2: 12, 100: 3} {
+		if n := w.Shared(processors); n[Message] != want || n[Link] != 2 || n[Step] != 3 {
+			t.Errorf("%d processors: %v", processors, n)
+		}
+	}
 }
 
 func TestCosts(t *testing.T) {
@@ -62,13 +116,17 @@ func TestCosts(t *testing.T) {
 	if len(seen) != int(Families)*int(Kinds)*int(Terms) || !seen["allreduce.messages.step"] {
 		t.Errorf("%d names", len(seen))
 	}
-	bad := *DefaultCosts()
-	bad[OfGather][ByMessages][Link] = -1
+	if c := DefaultCosts(); !c.Knows(OfScan, ByMessages) || c.Knows(OfScan, BySwitches) {
+		t.Error("scans are known by switches, or unknown by messages")
+	}
+	bad, many := *DefaultCosts(), Costs{Processors: -1}
+	bad.Rates[OfGather][ByMessages][Link] = -1
 	for _, err := range []error{
-		bad.Validate(),
-		func() error { _, err := FitCosts(&bad, nil); return err }(),
-		func() error { _, err := FitCosts(DefaultCosts(), []Timed{{}}); return err }(),
-		func() error { _, err := FitCosts(DefaultCosts(), []Timed{{Took: 1, Kind: Kinds}}); return err }(),
+		bad.Validate(), many.Validate(),
+		func() error { _, err := FitCosts(&bad, 0, nil); return err }(),
+		func() error { _, err := FitCosts(DefaultCosts(), MaxProcessors+1, nil); return err }(),
+		func() error { _, err := FitCosts(DefaultCosts(), 0, []Timed{{}}); return err }(),
+		func() error { _, err := FitCosts(DefaultCosts(), 0, []Timed{{Took: 1, Kind: Kinds}}); return err }(),
 		Model{Costs: &bad}.Validate(),
 	} {
 		if !errors.Is(err, ErrModel) {
@@ -80,7 +138,9 @@ func TestCosts(t *testing.T) {
 			t.Error("a value that is none has no text")
 		}
 	}
-	if (&Rates{Start: time.Hour}).Time(&Work{Start: 1e30}) <= 0 {
+	long := Costs{}
+	long.Rates[OfScan][ByMessages][Start] = time.Hour
+	if long.Time(OfScan, ByMessages, &Work{Busiest: [Terms]float64{Start: 1e30}}) <= 0 {
 		t.Error("a time without end")
 	}
 }

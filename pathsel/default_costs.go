@@ -2,43 +2,53 @@
 
 package pathsel
 
-var defaultCosts = Costs{
+var defaultCosts = Costs{Rates: [Families][Kinds]Rates{
 	{ // allreduce
-		ByMessages: {Step: 248127, Rendezvous: 578740, Message: 14336, Peer: 321006, EachMessage: 119, EachRendezvous: 72, Link: 5325459, Local: 737154, Burst: 2963004},
-		ByHostTree: {Start: 622955, Link: 12518041},
-		BySwitches: {Start: 183358, Link: 14409961},
+		ByMessages: {Step: 10000, Rendezvous: 17062, Message: 33625, Peer: 32127, Link: 1595968, Local: 340679},
+		ByHostTree: {Peer: 88253, Link: 5775942},
+		BySwitches: {Peer: 31127, Link: 1855034},
 	},
 	{ // reduce
-		ByMessages: {Rendezvous: 30452, EachMessage: 34065, EachRendezvous: 51097, Traffic: 805662},
-		ByHostTree: {Start: 600913, Link: 7502003},
-		BySwitches: {Start: 199109, Link: 26872928},
+		ByMessages: {Step: 10000, Rendezvous: 17062, Message: 33941, Peer: 14278, Link: 1377367, Local: 340679},
+		ByHostTree: {Peer: 89362, Link: 6239841},
+		BySwitches: {Peer: 28494, Link: 4948210},
 	},
 	{ // broadcast
-		ByMessages: {Start: 105151, Step: 35200, EachMessage: 18748, EachRendezvous: 97165, Traffic: 796672},
-		ByHostTree: {Start: 597066, Link: 8110701},
-		BySwitches: {Start: 202933, Link: 20933968},
+		ByMessages: {Step: 10000, Rendezvous: 17062, Message: 40008, Peer: 14974, Link: 1723374},
+		ByHostTree: {Peer: 97110, Link: 7246773},
+		BySwitches: {Peer: 33547, Link: 4592841},
 	},
 	{ // barrier
-		ByMessages: {Start: 1853369},
-		ByHostTree: {Start: 599269},
-		BySwitches: {Start: 193200},
+		ByMessages: {Step: 10000, Message: 28472, Peer: 14278},
+		ByHostTree: {Peer: 94989},
+		BySwitches: {Peer: 37073},
 	},
 	{ // gather
-		ByMessages: {Start: 5672, Step: 75383, Message: 16529, EachRendezvous: 303026, Link: 340004, Traffic: 122955, Local: 847293},
+		ByMessages: {Step: 10000, Rendezvous: 38390, Message: 23985, Peer: 18943, Link: 904711, Local: 340679},
+		ByHostTree: {Message: 5616, Peer: 90596, Link: 1444077, Local: 3702775},
+		BySwitches: {Message: 13615, Peer: 26838, Link: 3124951, Local: 5524570},
 	},
 	{ // scatter
-		ByMessages: {Start: 264048, Message: 25072, EachRendezvous: 176138, Link: 561277, Traffic: 77399, Local: 365050},
+		ByMessages: {Step: 10000, Rendezvous: 18097, Message: 51794, Peer: 32127, Link: 886999, Local: 340679},
+		ByHostTree: {Message: 4737, Peer: 110734, Link: 1444077},
+		BySwitches: {Message: 13788, Peer: 42687, Link: 566377},
 	},
 	{ // allgather
-		ByMessages: {Start: 548591, Rendezvous: 125236, Message: 220809, Peer: 56863, EachMessage: 128, EachRendezvous: 96030, Link: 5197480, Local: 5531060, Burst: 1029589},
+		ByMessages: {Step: 10000, Rendezvous: 38390, Message: 43742, Peer: 15763, Link: 1798518, Local: 340679},
+		ByHostTree: {Message: 490, Peer: 83467, Link: 5936256, Local: 3702775},
+		BySwitches: {Message: 9823, Peer: 34873, Link: 566377, Local: 5524570},
 	},
 	{ // alltoall
-		ByMessages: {Start: 637365, Step: 41713, Rendezvous: 844804, Message: 452852, EachRendezvous: 38083, Link: 10934343, Local: 2186545},
+		ByMessages: {Step: 10000, Rendezvous: 17062, Message: 44264, Peer: 21729, Link: 1995749, Local: 340679},
+		ByHostTree: {Message: 490, Peer: 88210, Link: 8778870, Local: 231423},
+		BySwitches: {Message: 2799, Peer: 49365, Link: 566377, Local: 4400650},
 	},
 	{ // reduce-scatter
-		ByMessages: {Start: 1079629, Step: 107864, Rendezvous: 406158, Message: 86133, Peer: 104972, EachMessage: 150, EachRendezvous: 8030, Link: 5022652, Local: 2190639, Burst: 2164932},
+		ByMessages: {Step: 10000, Rendezvous: 17062, Message: 53966, Peer: 20665, Link: 1715594, Local: 469245},
+		ByHostTree: {Message: 490, Peer: 104817, Link: 6598961},
+		BySwitches: {Message: 16534, Peer: 47571, Link: 566377},
 	},
 	{ // scan
-		ByMessages: {Start: 14333, Message: 3779, Peer: 165501, EachRendezvous: 172160, Link: 4970223},
+		ByMessages: {Step: 10000, Rendezvous: 24595, Message: 32239, Peer: 29853, Link: 1105949, Local: 766528},
 	},
-}
+}}

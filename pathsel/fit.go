@@ -55,7 +55,11 @@ func Fit(base Model, hops []int, rows []Measured) (Fitted, error) {
 		row, known := r.equation(base, hops[i])
 		normal.add(row[:], r.Took.Seconds()-known, 1/(r.Took.Seconds()*r.Took.Seconds()))
 	}
-	normal.solveWithin(x)
+	var from, to [unknowns]float64
+	for i := range to {
+		to[i] = math.Inf(1)
+	}
+	normal.solveWithin(x, from[:], to[:])
 	f := Fitted{Model: base, Rows: len(rows)}
 	f.HostMessage, f.SwitchHop = seconds(x[hostMessage]), seconds(x[switchHop])
 	f.SwitchReduce, f.HostReduce = 1/math.Max(x[switchReduce], 1e-18), 1/math.Max(x[hostReduce], 1e-18)
@@ -121,11 +125,11 @@ func (n normal) add(row []float64, want, weight float64) {
 	}
 }
 
-// solveWithin finds the least squares, nothing below zero:
+// solveWithin finds the least squares, each unknown being within bounds:
 // one unknown after the other takes what is best beside the others, until none moves
 // (Franc, Hlaváč and Navara: Sequential coordinate-wise algorithm for the non-negative
 // least squares problem, CAIP 2005). What no row has any of stays as it stands.
-func (n normal) solveWithin(x []float64) {
+func (n normal) solveWithin(x, from, to []float64) {
 	const rounds, still = 1 << 20, 1e-12 // still: of a relative error
 	for moved, round := 1.0, 0; moved > still && round < rounds; round++ {
 		moved = 0
@@ -139,7 +143,7 @@ func (n normal) solveWithin(x []float64) {
 					rest -= row[b] * x[b]
 				}
 			}
-			best := max(rest/row[a], 0)
+			best := min(max(rest/row[a], from[a]), to[a])
 			moved = max(moved, math.Abs(best-x[a])*math.Sqrt(row[a]))
 			x[a] = best
 		}

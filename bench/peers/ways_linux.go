@@ -24,7 +24,7 @@ func ways(own *crew) []*contestant {
 func (c *contestant) isWay(row Row, ranks int) bool {
 	call := row.collective().Call(ranks, row.Bytes)
 	if c.isTree {
-		return schedule.HasTree(call.Collective)
+		return hasTree(&call)
 	}
 	return slices.Contains(schedule.Possible(&call), c.algorithm)
 }

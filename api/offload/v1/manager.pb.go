@@ -1431,6 +1431,7 @@ type Costs struct {
 	// Nanoseconds that one of a term costs (package pathsel), such as "allreduce.messages.step". A
 	// term that is absent costs nothing; unknown ones are ignored.
 	Nanoseconds   map[string]uint64 `protobuf:"bytes,1,rep,name=nanoseconds,proto3" json:"nanoseconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Processors    uint32            `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"` // that all hosts share; 0: each has its own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1470,6 +1471,13 @@ func (x *Costs) GetNanoseconds() map[string]uint64 {
 		return x.Nanoseconds
 	}
 	return nil
+}
+
+func (x *Costs) GetProcessors() uint32 {
+	if x != nil {
+		return x.Processors
+	}
+	return 0
 }
 
 // Watch subscribes a member to the state of its group.
@@ -4171,9 +4179,12 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06notice\x123\n" +
 	"\x05costs\x18\a \x01(\v2\x1b.tributary.offload.v1.CostsH\x00R\x05costsB\a\n" +
-	"\x05event\"\x97\x01\n" +
+	"\x05event\"\xb7\x01\n" +
 	"\x05Costs\x12N\n" +
-	"\vnanoseconds\x18\x01 \x03(\v2,.tributary.offload.v1.Costs.NanosecondsEntryR\vnanoseconds\x1a>\n" +
+	"\vnanoseconds\x18\x01 \x03(\v2,.tributary.offload.v1.Costs.NanosecondsEntryR\vnanoseconds\x12\x1e\n" +
+	"\n" +
+	"processors\x18\x02 \x01(\rR\n" +
+	"processors\x1a>\n" +
 	"\x10NanosecondsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x86\x02\n" +

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,13 +26,15 @@ import (
 
 // costsFlags are the flags of costs as they are written.
 type costsFlags struct {
-	cfg                     peers.Config
-	rows                    []string
-	rate, prefix            string
-	save, from, base, model string
-	source                  string
-	lab                     netlab.Config
-	timeout                 time.Duration
+	cfg               peers.Config
+	rows              []string
+	rate, prefix      string
+	save, base, model string
+	source            string
+	from              []string
+	processors        int
+	lab               netlab.Config
+	timeout           time.Duration
 }
 
 func newCosts() *cobra.Command {
@@ -45,8 +48,11 @@ has of doing a collective: in switches, over the tree of hosts, and by each algo
 of hosts, in turns, and what it chooses by itself. It writes the cost model that fits
 the measurement best, for planning: {model: FILE} of the manager; and, to standard
 error, for each row the best way, what the choice took beside it, and what the choice by
-the new model, or by --model, would have taken by the same measurement.`,
-		Example: `  collbench costs --save rows.json > model.yaml
+the new model, or by --model, would have taken by the same measurement. Measurements of
+several group sizes are fitted together.`,
+		Example: `  collbench costs --save rows-8.json > model.yaml
+  collbench costs --hosts-per-leaf 2 --save rows-4.json > /dev/null
+  collbench costs --from rows-4.json,rows-8.json > model.yaml
   collbench costs --model model.yaml > /dev/null
   collbench costs --from rows.json --model model.yaml > /dev/null
   collbench costs --rows allreduce:1KiB@200mbit,allreduce:1MiB@200mbit --rounds 5 > model.yaml`,
@@ -61,7 +67,8 @@ the new model, or by --model, would have taken by the same measurement.`,
 	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "approximate `time` of a turn; at least one operation is timed")
 	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a turn has failed")
 	flags.StringVar(&f.save, "save", "", "`file` to write what was measured to, a JSON object a line")
-	flags.StringVar(&f.from, "from", "", "`file` of an earlier measurement to use in place of one")
+	flags.StringSliceVar(&f.from, "from", nil, "`files` of earlier measurements to use in place of one")
+	flags.IntVar(&f.processors, "processors", runtime.NumCPU(), "`number` of processors that all hosts share; 0: each has its own")
 	flags.StringVar(&f.base, "base", "", "`file` of a cost model whose other values are kept")
 	flags.StringVar(&f.model, "model", "", "`file` of the cost model that the manager has while it is measured")
 	flags.StringVar(&f.source, "go", "", "`file` to write the costs to, as the source of the default: pathsel/default_costs.go")
@@ -92,21 +99,26 @@ func runCosts(cmd *cobra.Command, f *costsFlags) (err error) {
 		judged = m.Costs
 	}
 	measure := f.measured
-	if f.from != "" {
+	if len(f.from) > 0 {
 		measure = func(*cobra.Command) ([]*report.Comparison, error) { return readComparisons(f.from) }
 	}
 	all, err := measure(cmd)
 	if err != nil {
 		return err
 	}
-	fit, err := peers.FitCosts(all)
+	fit, err := peers.FitCosts(pathsel.DefaultCosts(), f.processors, all)
 	if err != nil {
 		return err
 	}
 	base.Costs = &fit.Costs
 	if f.source != "" {
+		builtIn, err := peers.FitCosts(new(pathsel.Costs), f.processors, all)
+		for of := range builtIn.Rates { // hosts with processors of their own wait where others work meanwhile
+			step := &builtIn.Rates[of][pathsel.ByMessages][pathsel.Step]
+			*step = max(*step, pathsel.DefaultModel().HostMessage)
+		}
 		var b bytes.Buffer
-		if err := errors.Join(peers.WriteGo(&b, &fit.Costs), process.WriteFile(f.source, b.Bytes())); err != nil {
+		if err := errors.Join(err, peers.WriteGo(&b, &builtIn.Costs), process.WriteFile(f.source, b.Bytes())); err != nil {
 			return err
 		}
 	}
@@ -148,7 +160,18 @@ func (f *costsFlags) measured(cmd *cobra.Command) (all []*report.Comparison, err
 	return all, err
 }
 
-func readComparisons(name string) (all []*report.Comparison, err error) {
+func readComparisons(names []string) (all []*report.Comparison, err error) {
+	for _, name := range names {
+		more, err := readFile(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+func readFile(name string) (all []*report.Comparison, err error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -160,7 +183,7 @@ func readComparisons(name string) (all []*report.Comparison, err error) {
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		all = append(all, c)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -8,6 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/field"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // newNode returns the commands that fabric runs in the namespaces of its lab.
@@ -26,6 +28,8 @@ func newNodeManager(verbose *bool) *cobra.Command {
 		Use: "manager", Short: "Be the manager", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c.Log = newLogger(cmd, *verbose)
+			c.Model = pathsel.DefaultModel()
+			c.Model.Costs = &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: runtime.NumCPU()} // which namespaces share
 			if model != "" {
 				var err error
 				if c.Model, err = settings.ReadModelFile(model); err != nil {
@@ -37,7 +41,7 @@ func newNodeManager(verbose *bool) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
 	cmd.Flags().StringVar(&kept, "store", "", "`file` that keeps its state")
-	cmd.Flags().StringVar(&model, "model", "", "`file` of its cost model")
+	cmd.Flags().StringVar(&model, "model", "", "`file` of its cost model; by default the built-in one, of hosts that share this machine's processors")
 	cmd.Flags().StringVar(&c.Listen, "listen", "", "`address` to listen on")
 	cmd.Flags().DurationVar(&c.Verify, "verify", 0, "`period` in which trees are held against what links carry")
 	cmd.Flags().StringToStringVar(&c.Agents, "agent", nil, "switch and `address` of its agent, as NAME=ADDRESS")

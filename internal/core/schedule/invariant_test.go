@@ -151,7 +151,7 @@ func TestChoose(t *testing.T) {
 		var costs pathsel.Costs
 		of := c.Collective.Family()
 		for i := range pathsel.Terms {
-			costs[of][pathsel.ByMessages][i] = time.Duration(rapid.IntRange(0, 1000).Draw(t, "rate")) * time.Microsecond
+			costs.Rates[of][pathsel.ByMessages][i] = time.Duration(rapid.IntRange(0, 1000).Draw(t, "rate")) * time.Microsecond
 		}
 		a, took := Choose(&c, &costs)
 		for _, other := range Possible(&c) {

@@ -15,31 +15,7 @@ func WorkOf(c *Call, a Algorithm) pathsel.Work {
 	if n := c.Size; n > 1 {
 		w.by(c.Collective, a, n)
 	}
-	w.Work[pathsel.Start] = 1
-	return w.Work
-}
-
-// HasTree reports whether a collective can be done on the communicator's tree.
-func HasTree(of Collective) bool {
-	return of == Allreduce || of == Reduce || of == Broadcast || of == Barrier
-}
-
-// TreeWork returns what a call needs on the communicator's tree: of hosts, or of switches.
-func TreeWork(c *Call, k pathsel.Kind) pathsel.Work {
-	w := tallyOf(c)
-	w.Work[pathsel.Start] = 1
-	n, ways := float64(c.Size), 2.0 // up and down
-	if c.Collective == Reduce || c.Collective == Broadcast {
-		ways = 1
-	}
-	mib := w.vector / mebibyte
-	w.Work[pathsel.Step], w.Work[pathsel.Traffic] = ways, ways*n*mib
-	w.Work[pathsel.Link], w.Work[pathsel.Peer] = mib, n
-	if k == pathsel.ByHostTree {
-		rounds := float64(ceilLog(c.Size))
-		w.Work[pathsel.Step], w.Work[pathsel.Traffic] = ways*rounds, ways*(n-1)*mib
-		w.Work[pathsel.Link], w.Work[pathsel.Peer] = rounds*mib, rounds
-	}
+	w.Busiest[pathsel.Start] = 1
 	return w.Work
 }
 
@@ -49,10 +25,11 @@ type tally struct {
 	vector  float64 // bytes: of Allgather, Alltoall, Gather, Scatter and ReduceScatter those of a piece
 	segment float64
 	ordered bool // and not from rank 0
+	rotates bool // pieces are not in the order of ranks from the root on
 }
 
 func tallyOf(c *Call) tally {
-	t := tally{vector: float64(c.Count) * float64(c.Width), segment: float64(max(c.Width, c.Segment)), ordered: c.Ordered && c.Root != 0}
+	t := tally{vector: float64(c.Count) * float64(c.Width), segment: float64(max(c.Width, c.Segment)), ordered: c.Ordered && c.Root != 0, rotates: c.Root != 0}
 	switch c.Collective {
 	case Allgatherv, ReduceScatterv:
 		sum := 0.0
@@ -69,26 +46,32 @@ func tallyOf(c *Call) tally {
 // add counts steps, one after the other, in each of which the busiest member sends or receives so
 // many messages, and all members send so many, of a size.
 func (t *tally) add(steps, own, all int, size float64) {
-	s, o, a := float64(steps), float64(steps*own), float64(steps*all)
-	t.Work[pathsel.Step] += s
-	t.Work[pathsel.Message] += o
-	t.Work[pathsel.EachMessage] += a
+	t.Busiest[pathsel.Step] += float64(steps)
 	if size > EagerBytes {
-		t.Work[pathsel.Rendezvous] += s
-		t.Work[pathsel.EachRendezvous] += a
+		t.Busiest[pathsel.Rendezvous] += float64(steps)
 	}
-	t.Work[pathsel.Link] += o * size / mebibyte
-	t.Work[pathsel.Traffic] += a * size / mebibyte
-	t.burst(float64(own) * size)
+	t.messages(steps*own, steps*all, size)
 }
 
-func (t *tally) burst(bytes float64) {
-	t.Work[pathsel.Burst] = max(t.Work[pathsel.Burst], bytes/mebibyte)
+// messages counts those of the busiest member, and of all.
+func (t *tally) messages(own, all int, size float64) {
+	t.both(pathsel.Message, float64(own), float64(all))
+	t.both(pathsel.Link, float64(own)*size/mebibyte, float64(all)*size/mebibyte)
+	if size > EagerBytes {
+		t.All[pathsel.Rendezvous] += float64(all)
+	}
 }
 
-func (t *tally) local(bytes float64) { t.Work[pathsel.Local] += bytes / mebibyte }
+func (t *tally) both(term pathsel.Term, own, all float64) {
+	t.Busiest[term] += own
+	t.All[term] += all
+}
 
-func (t *tally) peers(n int) { t.Work[pathsel.Peer] += float64(n) }
+// local counts bytes that the busiest member reduces or copies, and all do.
+func (t *tally) local(own, all float64) { t.both(pathsel.Local, own/mebibyte, all/mebibyte) }
+
+// peers counts members that the busiest exchanges messages with, and on how many sides all do.
+func (t *tally) peers(own, all int) { t.both(pathsel.Peer, float64(own), float64(all)) }
 
 // by adds what an algorithm does in a group of n.
 func (t *tally) by(of Collective, a Algorithm, n int) {
@@ -99,13 +82,17 @@ func (t *tally) by(of Collective, a Algorithm, n int) {
 	case Reduce, Broadcast:
 		t.oneWay(of, a, n)
 	case Gather, Gatherv, Scatter, Scatterv:
-		if t.peers(n - 1); a == Linear {
+		if t.local(v, v); a == Linear {
+			t.peers(n-1, 2*(n-1))
 			t.add(1, n-1, n-1, v)
 			return
 		}
-		t.Work[pathsel.Peer] = float64(k)
+		t.peers(k, 2*(n-1))
 		t.subtrees(n, v)
-		t.local(float64(n) * v)
+		t.local(0, float64(n-1)*v/2) // at those that have others below them
+		if t.rotates {
+			t.local(float64(n)*v, float64(n)*v)
+		}
 	case Allgather, Allgatherv:
 		t.allgather(a, n)
 	case Alltoall, Alltoallv:
@@ -119,13 +106,16 @@ func (t *tally) by(of Collective, a Algorithm, n int) {
 		}
 		if a == Chain {
 			t.chain(n)
-			t.local(v)
+			t.Busiest[pathsel.Local], t.All[pathsel.Local] = t.Busiest[pathsel.Link], t.All[pathsel.Link]
 			return
+		}
+		if of == Scan {
+			t.local(v, float64(n)*v)
 		}
 		for bit := 1; bit < n; bit *= 2 {
 			t.add(1, 1, n-bit, v)
-			t.peers(2)
-			t.local(v)
+			t.peers(2, 2*(n-bit))
+			t.local(v, float64(n-bit)*v)
 		}
 	}
 }
@@ -135,38 +125,40 @@ func (t *tally) allreduce(a Algorithm, n int) {
 	switch a {
 	case Dissemination:
 		t.add(k, 1, n, 0)
-		t.peers(2 * k)
+		t.peers(2*k, 2*k*n)
 		return
 	case Ring:
 		t.add(2*(n-1), 1, n, v/float64(n))
-		t.local(v)
-		t.peers(2)
+		t.local(v, float64(n)*v)
+		t.peers(2, 2*n)
 		return
 	case Linear:
 		t.add(2, n-1, n-1, v)
-		t.local(float64(n-1) * v)
-		t.peers(n - 1)
+		t.local(float64(n-1)*v, float64(n-1)*v)
+		t.peers(n-1, 2*(n-1))
 		return
 	case Binomial:
 		t.tree(2, n, v)
-		t.local(float64(k) * v)
-		t.peers(k)
+		t.local(float64(k)*v, float64(n-1)*v)
+		t.peers(k, 2*(n-1))
 		return
 	}
 	power := floorPower(n)
-	t.peers(floorLog(power))
+	t.peers(floorLog(power), floorLog(power)*power)
 	if extra := n - power; extra > 0 {
 		t.add(2, 1, extra, v)
-		t.local(v)
-		t.peers(1)
+		t.local(v, float64(n-extra)*v) // those that are not paired copy theirs
+		t.peers(1, 2*extra)
+	} else {
+		t.local(v, float64(n)*v)
 	}
-	for part := v / 2; power > 1; power, part = power/2, part/2 {
+	for part, left := v/2, power; left > 1; left, part = left/2, part/2 {
 		if a == Rabenseifner {
-			t.add(2, 1, floorPower(n), part)
-			t.local(part)
+			t.add(2, 1, power, part)
+			t.local(part, float64(power)*part)
 		} else {
-			t.add(1, 1, floorPower(n), v)
-			t.local(v)
+			t.add(1, 1, power, v)
+			t.local(v, float64(power)*v)
 		}
 	}
 }
@@ -177,8 +169,8 @@ func (t *tally) oneWay(of Collective, a Algorithm, n int) {
 	switch a {
 	case Binomial:
 		t.tree(1, n, v)
-		if t.peers(k); of == Reduce {
-			t.local(float64(k) * v)
+		if t.peers(k, 2*(n-1)); of == Reduce {
+			t.local(float64(k)*v, float64(n-1)*v)
 			if t.ordered {
 				t.add(1, 1, 1, v)
 			}
@@ -188,25 +180,20 @@ func (t *tally) oneWay(of Collective, a Algorithm, n int) {
 	case RingGather:
 		t.add(n-1, 1, n, v/float64(n))
 		t.add(1, n-1, n-1, v/float64(n))
-		t.local(v)
-		t.peers(n)
+		t.local(v, float64(n)*v)
+		t.peers(n, 4*n)
 	case ScatterAllgather:
 		block := v / float64(n)
 		t.subtrees(n, block)
 		t.add(n-1, 1, n-k, block) // about k blocks at a member are there already
-		t.peers(k + 2)
+		t.peers(k+2, 4*n)
 	}
 }
 
 // tree is of vectors that go up a binomial tree, or down, or both.
 func (t *tally) tree(ways, n int, size float64) {
 	t.add(ways*ceilLog(n), 1, 0, size)
-	all := float64(ways * (n - 1))
-	t.Work[pathsel.EachMessage] += all
-	t.Work[pathsel.Traffic] += all * size / mebibyte
-	if size > EagerBytes {
-		t.Work[pathsel.EachRendezvous] += all
-	}
+	t.messages(0, ways*(n-1), size)
 }
 
 // subtrees is of pieces along a binomial tree: each edge carries those of all below it.
@@ -219,11 +206,7 @@ func (t *tally) subtrees(n int, piece float64) {
 			continue
 		}
 		t.add(1, 1, full, float64(have)*piece)
-		t.Work[pathsel.EachMessage]++
-		t.Work[pathsel.Traffic] += last / mebibyte
-		if last > EagerBytes {
-			t.Work[pathsel.EachRendezvous]++
-		}
+		t.messages(0, 1, last)
 	}
 }
 
@@ -234,18 +217,9 @@ func (t *tally) chain(n int) {
 		return
 	}
 	size := t.vector / float64(segments)
-	t.add(n+segments-2, 1, 0, 0)
-	all := float64((n - 1) * segments)
-	t.Work[pathsel.Message] = float64(segments)
-	t.Work[pathsel.EachMessage] += all
-	t.Work[pathsel.Link] += t.vector / mebibyte
-	t.burst(size)
-	t.Work[pathsel.Traffic] += all * size / mebibyte
-	if size > EagerBytes {
-		t.Work[pathsel.Rendezvous] += float64(n + segments - 2)
-		t.Work[pathsel.EachRendezvous] += all
-	}
-	t.peers(2)
+	t.add(n+segments-2, 1, 0, size) // the last member gets its last segment after so many
+	t.messages(0, (n-1)*segments, size)
+	t.peers(2, 2*(n-1))
 }
 
 func (t *tally) allgather(a Algorithm, n int) {
@@ -253,69 +227,67 @@ func (t *tally) allgather(a Algorithm, n int) {
 	switch a {
 	case Ring:
 		t.add(n-1, 1, n, v)
-		t.peers(2)
+		t.peers(2, 2*n)
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
-		t.peers(2 * (n - 1))
+		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		each := 1
 		if a == Bruck {
-			t.local(float64(n) * v)
+			t.local(float64(n)*v, float64(n*n)*v)
 			each = 2
 		}
 		for have := 1; have < n; have *= 2 {
 			t.add(1, 1, n, float64(min(have, n-have))*v)
-			t.peers(each)
+			t.peers(each, each*n)
 		}
 	}
-	t.local(v)
+	t.local(v, float64(n)*v)
 }
 
 func (t *tally) alltoall(a Algorithm, n int) {
 	v := t.vector
-	t.local(v)
+	t.local(v, float64(n)*v)
 	switch a {
 	case Bruck:
 		for bit := 1; bit < n; bit *= 2 {
 			going := n / (2 * bit) * bit // pieces whose way has the bit
 			going += max(0, n%(2*bit)-bit)
 			t.add(1, 1, n, float64(going)*v)
-			t.local(2 * float64(going) * v)
-			t.peers(2)
+			t.local(2*float64(going)*v, 2*float64(going*n)*v)
+			t.peers(2, 2*n)
 		}
-		t.local(2 * float64(n) * v)
+		t.local(2*float64(n)*v, 2*float64(n*n)*v)
 	case Linear:
-		steps := (n + linearAtOnce - 2) / linearAtOnce
-		t.add(n-1, 1, n, v)
-		t.Work[pathsel.Step] = float64(steps)
-		t.burst(float64(min(n-1, linearAtOnce)) * v)
-		t.Work[pathsel.Rendezvous] = min(t.Work[pathsel.Rendezvous], float64(steps))
-		t.peers(2 * (n - 1))
+		t.add((n+linearAtOnce-2)/linearAtOnce, 0, 0, v)
+		t.messages(n-1, n*(n-1), v)
+		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		t.add(n-1, 1, n, v)
-		t.peers(2 * (n - 1))
+		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }
 
 func (t *tally) reduceScatter(a Algorithm, n int) {
 	v := t.vector
-	t.local(float64(n-1) * v)
+	t.local(float64(n-1)*v, float64(n*(n-1))*v)
 	switch a {
 	case Halving:
-		t.local(float64(n+1) * v)
+		t.local(float64(n+1)*v, float64(n*(n+1))*v)
 		for part := n / 2; part > 0; part /= 2 {
 			t.add(1, 1, n, float64(part)*v)
-			t.peers(1)
+			t.peers(1, n)
 		}
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
-		t.peers(2 * (n - 1))
+		t.peers(2*(n-1), 2*n*(n-1))
+		t.local(v, float64(n)*v)
 	case Ring:
 		t.add(n-1, 1, n, v)
-		t.peers(2)
+		t.peers(2, 2*n)
 	default:
 		t.add(n-1, 1, n, v)
-		t.peers(2 * (n - 1))
+		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }
 

@@ -45,17 +45,22 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 		return err
 	}
 	var b strings.Builder
-	b.WriteString("costs: # of one of each; link, traffic, local and burst of a MiB\n")
-	for f := range m.Costs {
+	b.WriteString("costs: # of one of each; link and local of a MiB\n")
+	if m.Costs.Processors > 0 {
+		fmt.Fprintf(&b, "  processors: %d # that all hosts share\n", m.Costs.Processors)
+	}
+	for f := range m.Costs.Rates {
 		fmt.Fprintf(&b, "  %s:\n", pathsel.Family(f))
-		for k := range m.Costs[f] {
+		for k := range m.Costs.Rates[f] {
 			var terms []string
-			for t, d := range m.Costs[f][k] {
+			for t, d := range m.Costs.Rates[f][k] {
 				if d > 0 {
 					terms = append(terms, fmt.Sprintf("%s: %v", pathsel.Term(t), d))
 				}
 			}
-			fmt.Fprintf(&b, "    %s: {%s}\n", pathsel.Kind(k), strings.Join(terms, ", "))
+			if len(terms) > 0 {
+				fmt.Fprintf(&b, "    %s: {%s}\n", pathsel.Kind(k), strings.Join(terms, ", "))
+			}
 		}
 	}
 	_, err = io.WriteString(w, b.String())
@@ -63,21 +68,21 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 }
 
 // costs reads those of ways of collectives. A collective that is left out has those of
-// pathsel.DefaultCosts; a term that is left out of one costs nothing.
+// pathsel.DefaultCosts; a kind that is left out of one is unknown, and a term costs nothing.
 func (d *reader) costs(m *pathsel.Model) func(field) {
 	return func(f field) {
 		all := *pathsel.DefaultCosts()
 		m.Costs = &all
-		families := map[string]func(field){}
-		for of := range m.Costs {
+		families := map[string]func(field){"processors": count(d, &all.Processors, 0, pathsel.MaxProcessors)}
+		for of := range all.Rates {
 			families[pathsel.Family(of).String()] = func(f field) {
-				m.Costs[of] = [pathsel.Kinds]pathsel.Rates{}
+				all.Rates[of] = [pathsel.Kinds]pathsel.Rates{}
 				kinds := map[string]func(field){}
-				for k := range m.Costs[of] {
+				for k := range all.Rates[of] {
 					kinds[pathsel.Kind(k).String()] = func(f field) {
 						terms := map[string]func(field){}
-						for t := range m.Costs[of][k] {
-							terms[pathsel.Term(t).String()] = d.span(&m.Costs[of][k][t])
+						for t := range all.Rates[of][k] {
+							terms[pathsel.Term(t).String()] = d.span(&all.Rates[of][k][t])
 						}
 						d.object(f, terms)
 					}

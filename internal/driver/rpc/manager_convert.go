@@ -122,11 +122,11 @@ func costs(c *pathsel.Costs) *pb.Costs {
 			all[name] = uint64(*d)
 		}
 	}
-	return &pb.Costs{Nanoseconds: all}
+	return &pb.Costs{Nanoseconds: all, Processors: uint32(c.Processors)}
 }
 
 func uncosts(m *pb.Costs) *pathsel.Costs {
-	c := new(pathsel.Costs)
+	c := &pathsel.Costs{Processors: int(m.GetProcessors())}
 	for name, d := range c.All() {
 		*d = time.Duration(m.GetNanoseconds()[name])
 	}

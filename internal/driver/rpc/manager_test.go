@@ -167,7 +167,7 @@ func TestManagerWatch(t *testing.T) {
 	sent := []manager.Event{
 		{Reply: &manager.Reply{Req: 1 << 40, Group: 12, Found: true}},
 		{Reply: &manager.Reply{Req: 3, Err: manager.ErrExists}},
-		{Costs: pathsel.DefaultCosts()},
+		{Costs: &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: 2}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
