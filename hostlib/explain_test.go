@@ -2,6 +2,7 @@ package hostlib
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -258,5 +259,26 @@ func TestCostsOfManager(t *testing.T) {
 				return sum(t, comms, 1)[0].Transport == want && err == nil && e.Chosen.Transport == want && e.Chosen == e.Ways[0] && e.Chosen.Predicted <= 3*time.Microsecond
 			})
 		})
+	}
+}
+
+// TestSharedProcessors: members of one address share this machine's processors.
+func TestSharedProcessors(t *testing.T) {
+	for _, c := range []struct {
+		addresses []string
+		shared    int
+	}{
+		{[]string{"127.0.0.1:1", "127.0.0.1:2"}, runtime.NumCPU()},
+		{[]string{"10.0.0.1:1", "10.0.0.2:1"}, 0},
+		{[]string{"127.0.0.1:1", ""}, 0},
+		{[]string{"", ""}, 0},
+	} {
+		comm := &Communicator{}
+		for _, a := range c.addresses {
+			comm.members = append(comm.members, Member{Addr: a})
+		}
+		if got := comm.sharedProcessors(); got != c.shared {
+			t.Errorf("%q: %d, not %d", c.addresses, got, c.shared)
+		}
 	}
 }
