@@ -77,11 +77,10 @@ func (c *Communicator) isStray(rank int, p *rail.Peer) bool {
 	if !has {
 		return false
 	}
-	ahead := int16(uint16(uint64(s.Tag)>>48) - uint16(finished))
-	if ahead >= 0 {
+	position, isOver := overAt(uint16(uint64(s.Tag)>>48), finished)
+	if !isOver {
 		return false
 	}
-	position := finished + uint32(int32(ahead))
 	own := c.messaging.record(position)
 	if own.IsForgotten {
 		c.abort(fmt.Sprintf("it does not await a message of rank %d (%s) for operation %d: they called different operations", rank, c.hostOf(uint32(rank)), position))
@@ -89,6 +88,14 @@ func (c *Communicator) isStray(rank int, p *rail.Peer) bool {
 	}
 	c.disagree([2]wire.Called{{Rank: uint32(c.rank), Tag: own.Tag}, {Rank: uint32(rank), Tag: uint64(s.Tag), Bytes: uint64(s.Size)}})
 	return true
+}
+
+// overAt returns the operation that a message names by the last 16 bits of its position, and whether it
+// is over where those before finished are. A member may be far more than 32,768 ahead of one that it
+// sends nothing to: what would be further back than furthest, or before the first, is still to come.
+func overAt(serial uint16, finished uint32) (position uint32, isOver bool) {
+	back := uint32(-int32(int16(serial - uint16(finished))))
+	return finished - back, back > 0 && back <= min(furthest, finished)
 }
 
 // findStrays looks at what all members have sent.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 )
 
@@ -100,5 +101,65 @@ func TestFarAhead(t *testing.T) {
 		if _, err := r.Wait(t.Context()); !errors.Is(err, ErrEnded) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestOverAt: what a message names by 16 bits of a position.
+func TestOverAt(t *testing.T) {
+	for _, x := range []struct {
+		serial   uint16
+		finished uint32
+		position uint32
+		isOver   bool
+	}{
+		{serial: 0, finished: 0},
+		{serial: 0, finished: 1, position: 0, isOver: true},
+		{serial: 5, finished: 5},
+		{serial: 0xffff, finished: 3}, // not operation -1, but 65,535
+		{serial: 0xffff, finished: 0x10002, position: 0xffff, isOver: true},
+		{serial: 0x8000, finished: 0x10000}, // of a member that is far ahead
+		{serial: 0xf000, finished: 0x10000, position: 0xf000, isOver: true},
+		{serial: 0xefff, finished: 0x10000},
+	} {
+		if position, isOver := overAt(x.serial, x.finished); isOver != x.isOver || isOver && position != x.position {
+			t.Errorf("%+v: %d, %t", x, position, isOver)
+		}
+	}
+}
+
+// TestFarAheadIsNoStray: a member may be more than 32,768 operations ahead of another one, which has
+// called none yet. Its message awaits a call.
+func TestFarAheadIsNoStray(t *testing.T) {
+	const n = 10
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprint("h", i))
+	}
+	hosts, members := joinAs(t, names)
+	comms := form(t, "c", hosts, members, OnHosts(Linear))
+	call := func(root int) {
+		t.Helper()
+		if _, err := Gather(t.Context(), comms[0], root, []int8{1}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for root := 1; root < n-1; root++ {
+		for range 4096 { // as many as one that takes none has room for
+			call(root)
+		}
+	}
+	call(n - 1)
+	last := comms[n-1]
+	p, err := last.peer(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(within(t), t, "the message is there", func() bool {
+		_, has := last.messaging.calls.Probe(p, 0, ^rail.Tag(0))
+		return has
+	})
+	if last.findStrays() {
+		<-last.Done()
+		t.Error(last.Err())
 	}
 }
