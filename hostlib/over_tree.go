@@ -90,7 +90,7 @@ func (p *pieced) startOverTree(t *schedule.Tree, chosen choice) *Request {
 		return r
 	}
 	x := &overlay{pieced: p, t: t, o: session.Operation{Collective: wire.Broadcast, Elements: t.Elements}}
-	x.parts = session.Parts{Mark: p.Mark(p.element), Said: p.elements()}
+	x.parts = session.Parts{Mark: p.Mark(p.element), Said: p.Elements()}
 	x.o.Parts = &x.parts
 	switch {
 	case t.Form == schedule.Reduced:
@@ -124,21 +124,6 @@ func (p *pieced) startOverTree(t *schedule.Tree, chosen choice) *Request {
 	return r
 }
 
-// elements returns those of all pieces, as members compare them.
-func (p *pieced) elements() int {
-	switch {
-	case p.Collective == schedule.Alltoall:
-		return p.Size * p.Size * p.Count
-	case p.Counts == nil:
-		return p.Size * p.Count
-	}
-	sum := 0
-	for _, n := range p.Counts {
-		sum += n
-	}
-	return sum
-}
-
 // all and own return the elements of the vector, and those of the member's own piece.
 func (x *overlay) all() session.Range { return session.Range{To: x.t.Elements} }
 
@@ -166,7 +151,7 @@ func (x *overlay) vector() []byte {
 }
 
 // isWhole reports whether the pieces, one after the other, are the vector.
-func (x *overlay) isWhole() bool { return x.elements()*x.Width == x.t.Elements*x.t.Width }
+func (x *overlay) isWhole() bool { return x.Elements()*x.Width == x.t.Elements*x.t.Width }
 
 // piece returns the memory of a rank's piece in a caller's buffer.
 func (x *overlay) piece(buffer [][]byte, rank int) []byte {

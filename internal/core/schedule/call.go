@@ -185,6 +185,22 @@ func (c *Call) Validate() error {
 	return nil
 }
 
+// Elements returns those of all pieces together, of an alltoall those of every pair, as far as this
+// member knows them.
+func (c *Call) Elements() int {
+	switch {
+	case c.Collective == Alltoall:
+		return c.Size * c.Size * c.Count
+	case c.Counts == nil:
+		return c.Size * c.Count
+	}
+	sum := 0
+	for _, n := range c.Counts {
+		sum += n
+	}
+	return sum
+}
+
 // bytes returns the size of n elements.
 func (c *Call) bytes(n int) int { return n * c.Width }
 

@@ -51,7 +51,7 @@ func OverTree(c *Call, chunkBytes int) (Tree, error) {
 	t := Tree{call: c, Width: c.Width}
 	switch n := c.Size; c.Collective {
 	case Gather, Allgather, Allgatherv:
-		if c.total()*unitedPieces <= n*chunkBytes {
+		if c.bytes(c.Elements()) <= n*chunkBytes/unitedPieces {
 			t.unite()
 			break
 		}
@@ -78,22 +78,10 @@ func OverTree(c *Call, chunkBytes int) (Tree, error) {
 		return Tree{}, fmt.Errorf("a group of one sends nothing")
 	}
 	t.layOut(chunkBytes)
-	if t.Elements > math.MaxUint32 {
-		return Tree{}, fmt.Errorf("%d elements, and packets count up to %d", t.Elements, uint32(math.MaxUint32))
+	if most := max(t.Elements, c.Elements()); most > math.MaxUint32 {
+		return Tree{}, fmt.Errorf("%d elements, and packets count up to %d", most, uint32(math.MaxUint32))
 	}
 	return t, nil
-}
-
-// total returns the bytes of all pieces.
-func (c *Call) total() int {
-	if c.Counts == nil {
-		return c.Size * c.bytes(c.Count)
-	}
-	sum := 0
-	for _, n := range c.Counts {
-		sum += n
-	}
-	return c.bytes(sum)
 }
 
 func divide(a, b int) int { return (a + b - 1) / b }
@@ -109,7 +97,7 @@ func (t *Tree) layOut(chunkBytes int) {
 		t.Each = divide(c.Size*c.bytes(c.Count), t.Width)
 		t.Elements = c.Size * t.Each
 	case t.Form == United:
-		t.Elements = divide(c.total(), t.Width)
+		t.Elements = divide(c.bytes(c.Elements()), t.Width)
 	case c.Counts != nil:
 		for _, n := range c.Counts {
 			t.Elements += divide(c.bytes(n), t.Width)

@@ -36,6 +36,7 @@ func TestTree(t *testing.T) {
 		{Call{Collective: Scan, Size: 8, Width: 8}, 0, 0, false, "no form"},
 		{Call{Collective: Allgather, Size: 1, Width: 8, Count: 9}, 0, 0, false, "group of one"},
 		{Call{Collective: ReduceScatter, Size: 8, Width: 2, Count: 1 << 30}, 0, 0, false, "packets count up to"},
+		{Call{Collective: Allgather, Size: 3, Width: 1, Count: 1<<31 - 1}, 0, 0, false, "packets count up to"}, // two in each of theirs
 	} {
 		tree, err := OverTree(&c.call, 1432)
 		if err != nil {
