@@ -37,6 +37,7 @@ const (
 	Start                    // give flags for the next agreement
 	Message                  // Bytes have come from Rank
 	Dead                     // Rank is dead, or is to count as dead
+	Quit                     // this member is to count as dead, and answers so from now on
 )
 
 // Input is what happens at a member.
@@ -68,7 +69,7 @@ type Output struct {
 	// Disturbed: somebody has died before this member has given its flags for the next agreement,
 	// in which it takes part.
 	Disturbed bool
-	// Expelled: others hold this member dead. It takes no more part.
+	// Expelled: others hold this member dead, or are to. It takes no more part.
 	Expelled  bool
 	Malformed int // messages
 }
@@ -87,8 +88,8 @@ type Core struct {
 	watched set
 	last    *round // decided; nil: none is
 	next    *round // nil: it is not open
-	// isExpelled: others hold this member dead, and it says nothing more.
-	isExpelled bool
+	// isExpelled: others hold this member dead, and it says nothing more; or isGone: but that.
+	isExpelled, isGone bool
 
 	now core.Time
 	out *Output
@@ -110,14 +111,6 @@ func (c *Core) Number() uint32 {
 	return c.last.number + 1
 }
 
-// Last returns the last decision, if there is one.
-func (c *Core) Last() (Decision, bool) {
-	if c.last == nil {
-		return Decision{}, false
-	}
-	return Decision{c.last.number, c.last.lock.value}, true
-}
-
 // HasStarted reports whether this member has given its flags for the next agreement.
 func (c *Core) HasStarted() bool { return c.next != nil && c.next.isStarted }
 
@@ -136,10 +129,14 @@ func (c *Core) Deadline() core.Time {
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
 	c.now, c.out = now, out
 	for i := range in {
-		if c.isExpelled {
-			break
+		x := &in[i]
+		if c.isGone && x.Kind == Message {
+			c.refer(x.Rank, x.Bytes)
 		}
-		switch x := &in[i]; x.Kind {
+		if c.isExpelled {
+			continue
+		}
+		switch x.Kind {
 		case Open:
 			c.open()
 		case Start:
@@ -150,6 +147,8 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 			if int64(x.Rank) < int64(c.cfg.Size) && x.Rank != c.cfg.Rank {
 				c.died(x.Rank)
 			}
+		case Quit:
+			c.isGone, c.isExpelled, c.out.Expelled = true, true, true
 		}
 	}
 	if c.next != nil && now >= c.next.slowAt && !c.isExpelled {
@@ -233,6 +232,16 @@ func (c *Core) disturb(r *round) {
 	}
 }
 
+// refer answers whatever another member has sent by that this one is gone.
+func (c *Core) refer(to uint32, b []byte) {
+	m, err := read(b, c.cfg.Size)
+	if err != nil || int64(to) >= int64(c.cfg.Size) || to == c.cfg.Rank {
+		c.out.Malformed++
+	} else if m.kind != Gone && m.kind != Expelled {
+		c.send(to, &message{kind: Gone})
+	}
+}
+
 // message takes bytes from another member.
 func (c *Core) message(from uint32, b []byte) {
 	if int64(from) >= int64(c.cfg.Size) || from == c.cfg.Rank {
@@ -246,6 +255,8 @@ func (c *Core) message(from uint32, b []byte) {
 	case m.kind == Ping:
 	case m.kind == Expelled:
 		c.isExpelled, c.out.Expelled = true, true
+	case m.kind == Gone:
+		c.died(from)
 	case c.dead.has(from):
 		c.send(from, &message{kind: Expelled})
 	default:

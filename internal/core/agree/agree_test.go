@@ -144,6 +144,48 @@ func TestExpelled(t *testing.T) {
 	}
 }
 
+// TestQuit: who takes no more part answers so, and counts as dead.
+func TestQuit(t *testing.T) {
+	for quits := range uint32(5) {
+		g := newGroup(5, 1)
+		var flight []flying
+		decided := make([]*Decision, 5)
+		step := func(rank uint32, in Input) {
+			var out Output
+			g.members[rank].Step(0, []Input{in}, &out)
+			for _, s := range out.Sends {
+				flight = append(flight, flying{rank, s.To, s.Bytes})
+			}
+			for _, w := range out.Watch { // as who reports deaths does
+				flight = append(flight, flying{rank, w, PingMessage()})
+			}
+			for i := range out.Decided {
+				decided[rank] = &out.Decided[i]
+			}
+			if out.Expelled != (rank == quits && in.Kind == Quit) {
+				t.Fatalf("rank %d: expelled: %v", rank, out.Expelled)
+			}
+		}
+		for rank := range uint32(5) {
+			if rank == quits {
+				step(rank, Input{Kind: Quit})
+			} else {
+				step(rank, Input{Kind: Start, Flags: 1})
+			}
+		}
+		for len(flight) > 0 {
+			f := flight[0]
+			flight = flight[1:]
+			step(f.to, Input{Kind: Message, Rank: f.from, Bytes: f.bytes})
+		}
+		for rank, d := range decided {
+			if uint32(rank) != quits && (d == nil || !slices.Equal(d.Failed, []uint32{quits})) {
+				t.Errorf("without rank %d, rank %d decides %+v", quits, rank, d)
+			}
+		}
+	}
+}
+
 // TestDisturbed: members that take part but have not started find out about a death.
 func TestDisturbed(t *testing.T) {
 	g := newGroup(7, 1)

@@ -48,6 +48,7 @@
 //	           Nak of a child               Nak to the parent; at the leader the wave anew
 //	           Dead: a child that has not   the same
 //	           acknowledged
+//	           Gone of a member             as Dead
 //	           Dead: now all below are      this member leads: Collect, or Commit where it has decided
 //	open       Start                        started: the implied Collect may be acknowledged
 //	           Nak, Collect or Dead         Disturbed: somebody has died before all have started
@@ -57,7 +58,8 @@
 // A message of an agreement has the decision of the one before with it, so that who missed it
 // does not need it from others. Two agreements are remembered: the last that was decided, for
 // those that have not heard of it, and the next. A member in which another is held dead answers
-// it Expelled.
+// it Expelled. One that has Quit answers all else by Gone, and does nothing more: its process lives,
+// so that nobody reports it dead.
 //
 // Every SlowAfter, doubling, members report up the tree, and the leader down, for whom it waits.
 package agree

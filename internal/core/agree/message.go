@@ -20,9 +20,10 @@ const (
 	Late                     // up: who in the subtree is waited for; down: who is
 	Expelled                 // the receiver is held dead
 	Ping                     // nothing: to find out whether the receiver lives
+	Gone                     // the sender is to count as dead
 )
 
-var kindNames = [...]string{"?", "collect", "lock", "commit", "ack", "nak", "late", "expelled", "ping"}
+var kindNames = [...]string{"?", "collect", "lock", "commit", "ack", "nak", "late", "expelled", "ping", "gone"}
 
 // String returns the kind's name.
 func (k Kind) String() string {
@@ -68,7 +69,7 @@ func setMost(size int) int { return 5 + size }
 // fields writes or reads m, in a group of that size.
 func (m *message) fields(c *cursor.Cursor, size int) {
 	cursor.Uint8(c, &m.kind)
-	if m.kind == Expelled || m.kind == Ping {
+	if m.kind >= Expelled {
 		return
 	}
 	cursor.Uint32(c, &m.number)
@@ -127,10 +128,10 @@ func (m *message) bytes(size int) []byte {
 func read(b []byte, size int) (m message, err error) {
 	c := cursor.Cursor{B: b}
 	m.fields(&c, size)
-	if c.Bad || len(c.B) > 0 || m.kind < Collect || m.kind > Ping || m.lock.isDecided && !m.lock.is {
+	if c.Bad || len(c.B) > 0 || m.kind < Collect || m.kind > Gone || m.lock.isDecided && !m.lock.is {
 		return message{}, ErrMalformed
 	}
-	if m.number == 0 && m.kind != Expelled && m.kind != Ping {
+	if m.number == 0 && m.kind < Expelled {
 		return message{}, ErrMalformed
 	}
 	return m, nil

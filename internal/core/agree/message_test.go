@@ -26,6 +26,7 @@ func goldens() []message {
 		{kind: Late, number: 1, stamp: third, failed: []uint32{5}, isDown: true},
 		{kind: Expelled},
 		{kind: Ping},
+		{kind: Gone},
 	}
 }
 
@@ -62,7 +63,7 @@ func listing(m *message) string {
 		ranks(v.Failed, what+": failed")
 	}
 	field(1, "kind")
-	if m.kind == Expelled || m.kind == Ping {
+	if m.kind >= Expelled {
 		return text
 	}
 	field(4, "number of the agreement")
@@ -129,6 +130,7 @@ func FuzzMessage(f *testing.F) {
 // FuzzStep: no input makes a member panic, decide twice, or fill memory.
 func FuzzStep(f *testing.F) {
 	f.Add([]byte{1, 0, 2, 3, 0, 7})
+	f.Add([]byte{1, 0, 2, 4, 0, 0, 2, 1, 1, byte(Ping)})
 	for _, m := range goldens() {
 		b := m.bytes(goldenSize)
 		f.Add(append([]byte{2, 1, byte(len(b))}, b...))
@@ -140,7 +142,7 @@ func FuzzStep(f *testing.F) {
 		}
 		last := uint32(0)
 		for len(b) > 2 {
-			in := Input{Kind: InputKind(b[0] % 4), Rank: uint32(b[1]), Flags: uint64(b[2])}
+			in := Input{Kind: InputKind(b[0] % 5), Rank: uint32(b[1]), Flags: uint64(b[2])}
 			n := min(int(b[2]), len(b)-3)
 			if b = b[3:]; in.Kind == Message {
 				in.Bytes, b = b[:n], b[n:]
