@@ -29,6 +29,7 @@ type recovery struct {
 	mu      sync.Mutex
 	part    *rail.TagSpace // nil: the communicator was not formed
 	core    *agree.Core    // nil: nothing was agreed yet
+	deaths  []agree.Input  // that were reported before
 	out     agree.Output
 	clock   runner.Clock
 	timer   *time.Timer
@@ -77,9 +78,9 @@ func (c *Communicator) beginRecovery(life uint64) {
 	}
 }
 
-// keepRecovery lets a communicator that has ended be shrunk, unless it was left.
+// keepRecovery lets a communicator that has ended be shrunk, unless it was left, or never formed.
 func (h *Host) keepRecovery(c *Communicator) {
-	if c.hasLeft || c.recovery.space == nil {
+	if c.hasLeft || !c.recovery.isFormed() {
 		c.recovery.close()
 		return
 	}
@@ -94,6 +95,16 @@ func (h *Host) keepRecovery(c *Communicator) {
 	if oldest != nil {
 		oldest.recovery.close()
 	}
+	if c.hasQuit() { // others may know of another end, and wait for this member when they shrink theirs
+		_ = c.startRecovery() // fails where nobody waits: the host is being closed
+	}
+}
+
+// isFormed reports whether the communicator was formed, with others.
+func (v *recovery) isFormed() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.part != nil
 }
 
 // endRecoveries ends those of communicators that have ended.
@@ -170,22 +181,24 @@ func (c *Communicator) startRecovery() error {
 		case <-ctx.Done():
 		}
 	})
+	c.agreesLocked(v.deaths...)
 	return nil
 }
 
 // learnOfEnd takes the death that has ended the communicator, if one has.
 func (c *Communicator) learnOfEnd() {
 	var m *MemberError
-	switch {
-	case !errors.As(c.Err(), &m):
-	case m.Rank == c.rank:
-		c.recovery.mu.Lock()
-		defer c.recovery.mu.Unlock()
-		c.recovery.expelled = true
-		c.recovery.notify()
-	default:
+	if c.hasQuit() {
+		c.agrees(agree.Input{Kind: agree.Quit})
+	} else if errors.As(c.Err(), &m) {
 		c.agrees(agree.Input{Kind: agree.Dead, Rank: uint32(m.Rank)})
 	}
+}
+
+// hasQuit reports whether the communicator has ended by this member.
+func (c *Communicator) hasQuit() bool {
+	var m *MemberError
+	return errors.As(c.Err(), &m) && m.Rank == c.rank
 }
 
 // notify wakes those who wait for a change. The caller holds the lock.
@@ -335,8 +348,15 @@ func (c *Communicator) awaited() string {
 	return strings.Join(names, ", ")
 }
 
-// diedInRecoveries reports the end of a process to all that agree with it.
+// diedInRecoveries reports the end of a process to all that agree with it, or will. One that has started
+// again is found by its connections.
 func (h *Host) diedInRecoveries(x membership.Notice) {
+	if h.members != nil {
+		m, err := h.members.Member(h.ctx, x.Member.Name)
+		if err == nil && m.Version.Incarnation > x.Member.Version.Incarnation {
+			return
+		}
+	}
 	h.mu.Lock()
 	all := slices.Clone(h.ended)
 	for _, c := range h.comms {
@@ -345,7 +365,19 @@ func (h *Host) diedInRecoveries(x membership.Notice) {
 	h.mu.Unlock()
 	for _, c := range all {
 		if rank := slices.IndexFunc(c.members, func(m Member) bool { return m.process() == x.Member.Name }); rank >= 0 {
-			c.agrees(agree.Input{Kind: agree.Dead, Rank: uint32(rank)})
+			c.recovery.mu.Lock()
+			c.reportDeath(uint32(rank))
+			c.recovery.mu.Unlock()
 		}
 	}
+}
+
+// reportDeath is called for who holds the lock.
+func (c *Communicator) reportDeath(rank uint32) {
+	v := &c.recovery
+	death := agree.Input{Kind: agree.Dead, Rank: rank}
+	if v.core == nil && v.part != nil { // what was reported before it was formed is of an earlier life
+		v.deaths = append(v.deaths, death)
+	}
+	c.agreesLocked(death)
 }

@@ -70,11 +70,9 @@ func die(t *testing.T, hosts []*Host, ranks ...int) {
 		kill(t, hosts[rank])
 	}
 	for _, rank := range ranks {
-		x := membership.Notice{Kind: membership.Left, Cause: membership.Failed}
-		x.Member.Name, x.Member.Version.Incarnation = hosts[rank].Name(), hosts[rank].Incarnation()
 		for i, h := range hosts {
 			if i != rank {
-				h.died(x)
+				report(h, hosts[rank].Name(), hosts[rank].Incarnation())
 			}
 		}
 	}
@@ -331,6 +329,108 @@ func TestShrinkFormedAgain(t *testing.T) {
 		sum(t, smaller, 10)
 		leave(t, smaller)
 		leave(t, again)
+	}
+}
+
+// report has a host hear of a death as from membership.
+func report(h *Host, name string, incarnation uint64) {
+	x := membership.Notice{Kind: membership.Left, Cause: membership.Failed}
+	x.Member.Name, x.Member.Version.Incarnation = name, incarnation
+	h.died(x)
+}
+
+// TestDeathsBeforeShrink: what membership has reported before the first Shrink counts, of all that
+// have died, though their connections stand.
+func TestDeathsBeforeShrink(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
+	comms := form(t, "test", hosts, members)
+	for _, h := range hosts[:3] {
+		for _, dead := range hosts[3:] {
+			report(h, dead.Name(), dead.Incarnation())
+		}
+	}
+	for _, c := range comms {
+		<-c.Done()
+	}
+	smaller := shrink(t, without(comms, 3, 4))
+	if len(smaller) != 3 {
+		t.Fatalf("%d members are left", len(smaller))
+	}
+	sum(t, smaller, 10)
+	leave(t, smaller)
+}
+
+// TestDeathOfEarlierLife: a death that membership reports late, of a process that has started again, is
+// no death of a member.
+func TestDeathOfEarlierLife(t *testing.T) {
+	var hosts []*Host
+	var members []Member
+	for i := range 3 {
+		h := joinOne(t, fmt.Sprint("h", i), patient, func(c *Config) {
+			if c.Membership = new(membership.Config); i > 0 {
+				c.Membership.Bootstrap = []string{hosts[0].Addr()}
+			}
+		})
+		hosts, members = append(hosts, h), append(members, h.Member())
+	}
+	for _, h := range hosts {
+		until(within(t), t, "all are in the zone", func() bool {
+			all, err := h.Members().View(t.Context())
+			return err == nil && len(all) == 3
+		})
+	}
+	comms := form(t, "test", hosts, members)
+	again := shrink(t, comms)
+	for _, h := range hosts[:2] {
+		report(h, "h2", hosts[2].Incarnation()-1)
+	}
+	if once := shrink(t, comms); len(once) != 3 {
+		t.Errorf("%d members are left", len(once))
+	}
+	leave(t, again)
+}
+
+// TestShrinkAfterSeveralAborts: members that abort at once each know their own end, and the others one of
+// them. All of these count as dead.
+func TestShrinkAfterSeveralAborts(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, patient)
+	for range 100 {
+		comms := form(t, "test", hosts, members)
+		each(2, func(i int) { comms[2+i].Abort("a test") })
+		if !comms[2].hasQuit() || !comms[3].hasQuit() { // one was first
+			continue
+		}
+		for _, c := range comms {
+			<-c.Done()
+		}
+		smaller := shrink(t, without(comms, 2, 3))
+		if len(smaller) != 2 {
+			t.Errorf("%d members are left", len(smaller))
+		}
+		leave(t, smaller)
+		return
+	}
+	t.Error("one is always first")
+}
+
+// TestNeverFormed: a communicator that was not formed takes none of the places of those that can be shrunk.
+func TestNeverFormed(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"}, patient)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := hosts[0].Communicator(ctx, "test", members); !errors.Is(err, ErrFormation) {
+		t.Fatal(err)
+	}
+	h := hosts[0]
+	until(within(t), t, "it has ended", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return len(h.comms) == 0
+	})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.ended) > 0 {
+		t.Errorf("%d communicators are kept", len(h.ended))
 	}
 }
 
