@@ -1,7 +1,6 @@
 package pathsel
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/topology"
@@ -106,19 +105,4 @@ func (x *Index) Down(view topology.View) []uint32 {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// Busiest returns the n links between switches with the most trees, the most
-// first.
-func (l *Load) Busiest(n int) []topology.LinkID {
-	var all []topology.LinkID
-	for id, link := range l.graph.AllLinks() {
-		if l.links[id].trees > 0 && l.graph.IsSwitch(link.Ends[0].Node) && l.graph.IsSwitch(link.Ends[1].Node) {
-			all = append(all, id)
-		}
-	}
-	slices.SortFunc(all, func(x, y topology.LinkID) int {
-		return cmp.Or(cmp.Compare(l.links[y].trees, l.links[x].trees), cmp.Compare(x, y))
-	})
-	return all[:min(n, len(all))]
 }
