@@ -33,7 +33,8 @@ const (
 
 // processes is what a communicator has where several processes of a host are its members:
 // memory that they share, and a communicator of the lowest rank of each host, the leaders,
-// which has the trees of switches. Operations run on a goroutine of each process.
+// which has the trees of switches. Who waits for an operation runs it; while nobody does, a
+// goroutine of the process.
 type processes struct {
 	base          *Communicator
 	leaders       *Communicator // nil: this process is none
@@ -49,7 +50,14 @@ type processes struct {
 	closed   chan struct{}
 	tasks    sync.WaitGroup
 
-	core    node.Core // of the goroutine, as all below
+	roused chan struct{} // for the goroutine: something is to be done, and nobody does it. It has room for one
+	stir   stir          // ends a wait in the leaders' loop
+	calls  watch         // of the contexts of those who wait
+
+	driving sync.Mutex      // held by who runs operations, as all below is
+	quit    <-chan struct{} // of its context
+
+	core    node.Core
 	active  []*sharedOperation
 	between []*crossing // operations of leaders that are not finished, in order
 	next    uint64      // number of the next segment
@@ -96,7 +104,8 @@ func (p *processes) leads() bool { return p.process == 0 }
 // communicator. Where some cannot, all operations go over the tree of all processes. After an error
 // the communicator has ended.
 func (c *Communicator) gatherProcesses(ctx context.Context) error {
-	p := &processes{base: c, hosts: hostsOf(c.members), closed: make(chan struct{})}
+	p := &processes{base: c, hosts: hostsOf(c.members), closed: make(chan struct{}), roused: make(chan struct{}, 1)}
+	p.calls.wake = p.nudge
 	p.host, p.process = p.placeOf(c.rank)
 	p.core = node.Core{Processes: len(p.hosts[p.host]), Own: p.process, Slots: sharedSlots}
 	ctx, cancel := context.WithCancel(ctx)
@@ -163,7 +172,7 @@ func (p *processes) form(ctx context.Context) (why string, err error) {
 		p.group.Watch(p.died)
 	}
 	p.tasks.Go(p.run)
-	p.tasks.Go(p.watch)
+	p.tasks.Go(p.awaitEnd)
 	return "", p.inner(ctx, session.Operation{Collective: wire.Barrier})
 }
 
@@ -373,25 +382,25 @@ func (p *processes) mourn(process int) {
 	}
 }
 
-// watch has the goroutine know when the base has ended.
-func (p *processes) watch() {
+// awaitEnd has who runs operations know when the base has ended.
+func (p *processes) awaitEnd() {
 	select {
 	case <-p.base.over:
 	case <-p.base.loop.Done():
 	case <-p.closed:
 	}
 	p.isBroken.Store(true)
-	p.board.Ring(p.process)
+	p.hurry()
 }
 
 // leave has the leaders leave, too. It is called when this member begins no more operations.
 func (p *processes) leave() {
 	if p.leaders != nil {
-		p.cross(&session.Operation{Collective: wire.Barrier, Last: true}, nil)
+		p.cross(&session.Operation{Collective: wire.Barrier, Last: true}, nil).begin()
 	}
 }
 
-// cross begins an operation between hosts. after is called when it has gone well.
+// cross makes an operation between hosts, which is to be begun or awaited. after is called when it has gone well.
 func (p *processes) cross(o *session.Operation, after func()) *Request {
 	r := newRequest(p.leaders)
 	r.collective, r.inner, r.after = schedule.Collective(o.Collective), true, after
@@ -401,7 +410,7 @@ func (p *processes) cross(o *session.Operation, after func()) *Request {
 	} else {
 		p.leaders.submit(r, o, p.leaders.tagOf(o))
 	}
-	return r.begin()
+	return r
 }
 
 // close ends the leaders' communicator, unless it was left in good order, and frees the memory.
@@ -412,9 +421,10 @@ func (p *processes) close(left bool) {
 		}
 		<-p.leaders.done
 	}
-	close(p.closed)
 	p.jobs.Close()
-	p.tasks.Wait()
+	close(p.closed)
+	p.tasks.Wait() // nobody runs operations any more
+	p.calls.end()
 	if p.group != nil {
 		if err := p.group.Close(); err != nil {
 			p.base.host.cfg.Log.Warn("freeing shared memory", slog.String("communicator", p.base.name), slog.Any("error", err))

@@ -84,6 +84,7 @@ type state struct {
 	chosen     choice     // of its way
 	inner      bool       // it is no caller's, and not counted
 	outside    bool       // it is not the communicator's loop that ends it
+	shared     *processes // that end it; nil: they do not
 }
 
 // requests are those that no caller has seen, to be used again.
@@ -122,6 +123,10 @@ func (r *Request) begin() *Request {
 		go o.run(context.Background())
 		return r
 	}
+	if r.shared != nil {
+		r.shared.hurry()
+		return r
+	}
 	if r.collective != 0 && r.comm.loop != nil && !r.outside {
 		r.comm.loop.Wake()
 	}
@@ -144,11 +149,11 @@ func (r *Request) await(ctx context.Context) {
 		}
 		return
 	}
+	if r.shared != nil {
+		r.shared.drive(ctx, r)
+	}
 	if r.outside {
-		select {
-		case <-r.Done():
-		case <-ctx.Done():
-		}
+		r.over.Await(ctx.Done(), nil)
 		return
 	}
 	loop := r.comm.loop

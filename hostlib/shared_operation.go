@@ -2,7 +2,6 @@ package hostlib
 
 import (
 	"cmp"
-	"context"
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
@@ -31,12 +30,13 @@ type sharedOperation struct {
 // crossing is an operation between hosts under way.
 type crossing struct {
 	request *Request
+	isBegun bool
 	isDone  atomic.Bool
 }
 
-// start has o run on the goroutine.
+// start queues an operation, which is to be begun or awaited.
 func (p *processes) start(r *Request, o *session.Operation) {
-	r.outside = true
+	r.outside, r.shared = true, p
 	if o.Elements > 0 {
 		r.function, r.element = o.Function, o.Element
 	}
@@ -51,9 +51,7 @@ func (p *processes) start(r *Request, o *session.Operation) {
 	if !p.jobs.Put(x) {
 		p.base.messaging.ended(r)
 		r.fail(p.ended())
-		return
 	}
-	p.board.Ring(p.process)
 }
 
 // plan cuts an operation into segments.
@@ -121,39 +119,6 @@ func (p *processes) segment(i uint64) *node.Segment {
 		return x.segment(i)
 	}
 	return nil
-}
-
-// run runs the operations until close.
-func (p *processes) run() {
-	for {
-		if p.isBroken.Load() {
-			p.failAll()
-		}
-		if len(p.active) == 0 {
-			jobs, err := p.jobs.Take(context.Background())
-			if err != nil {
-				return
-			}
-			p.take(jobs)
-			continue
-		}
-		if a := p.action(); a.Kind != node.Wait {
-			p.do(a)
-			continue
-		}
-		if q, isDead := p.board.Dead(); isDead && !p.isLost {
-			p.isLost = true
-			p.mourn(q)
-		}
-		p.board.Wait(p.mayGoOn)
-	}
-}
-
-// mayGoOn reports whether there is anything to do.
-func (p *processes) mayGoOn() bool {
-	p.take(p.jobs.Poll())
-	_, isDead := p.board.Dead()
-	return p.isBroken.Load() || isDead && !p.isLost || p.action().Kind != node.Wait
 }
 
 // take numbers the segments of operations.
@@ -295,6 +260,9 @@ func (p *processes) startCrossing(x *sharedOperation, i uint64) {
 		b.isDone.Store(true)
 		p.board.Ring(p.process)
 	})
+	if p.leaders.multitree != nil {
+		b.begin()
+	}
 }
 
 // add adds how a segment went between hosts.

@@ -136,6 +136,10 @@ func (c *Core) Next(now Counters, completed uint64, called func(uint64) *Segment
 // Finished returns how many segments this process, if it is the leader, has finished.
 func (c *Core) Finished() uint64 { return c.own[Finished] }
 
+// Started returns for how many segments this process, if it is the leader, has begun the operation
+// between hosts.
+func (c *Core) Started() uint64 { return c.started }
+
 // Done notes an action that is done, and published.
 func (c *Core) Done(a Action) {
 	if s, is := a.Publishes(); is {

@@ -57,6 +57,13 @@ func (m *Mailbox[T]) Poll() []T {
 	return items
 }
 
+// Some reports whether there is an item.
+func (m *Mailbox[T]) Some() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.items) > 0
+}
+
 func (m *Mailbox[T]) take() ([]T, bool, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/tributary-fabric/tributary/internal/core/node"
@@ -29,7 +30,7 @@ const (
 	wayAt      = 12 // of operations between hosts
 	processAt  = 128
 	perProcess = 128
-	waitsAt    = 24 // after three counters: whether it waits
+	waitsAt    = 24 // after three counters: whether it waits, and how
 	slotAt     = processAt + MaxProcesses*perProcess
 	perSlot    = 1024
 	noteAt     = 8 * MaxProcesses // after a tag for each process
@@ -43,6 +44,13 @@ func (s Shape) areasAt() int { return (slotAt + s.Slots*perSlot + 4095) &^ 4095 
 // size returns the bytes of the memory.
 func (s Shape) size() int { return s.areasAt() + s.Slots*s.Processes*s.Area }
 
+// How a process waits: by its bell, in the Go runtime's poller, or in the kernel.
+const (
+	awake uint32 = iota
+	waiting
+	sleeping
+)
+
 // Board is the memory as one process sees it. It implements node.Counters.
 type Board struct {
 	Shape
@@ -54,10 +62,13 @@ type Board struct {
 	isFreed bool
 }
 
-// bells wake processes. One that is rung before it waits does not wait.
+// bells wake processes. One that is rung before it waits does not wait. A process sleeps while its
+// word has a value, until it is woken or a moment has passed.
 type bells interface {
 	ring(process int)
 	wait()
+	sleep(word *uint32, value uint32) (isWoken bool)
+	wake(word *uint32)
 }
 
 // alone is the bell of a process that shares with nobody.
@@ -71,6 +82,13 @@ func (a alone) ring(int) {
 }
 
 func (a alone) wait() { <-a }
+
+func (a alone) sleep(*uint32, uint32) bool {
+	<-a
+	return true
+}
+
+func (a alone) wake(*uint32) { a.ring(0) }
 
 // Alone returns the board of a process that shares it with nobody, and has no areas.
 func Alone(slots int) *Board {
@@ -145,21 +163,47 @@ func (b *Board) Ring(process int) {
 	if b.isFreed {
 		return
 	}
-	at := processAt + process*perProcess
-	if atomic.LoadUint32(b.word32(at+waitsAt)) != 0 {
+	word := b.waits(process)
+	switch atomic.LoadUint32(word) {
+	case waiting:
 		b.bells.ring(process)
+	case sleeping:
+		if atomic.CompareAndSwapUint32(word, sleeping, awake) {
+			b.bells.wake(word)
+		}
 	}
+}
+
+// waits is how a process waits.
+func (b *Board) waits(process int) *uint32 {
+	return b.word32(processAt + process*perProcess + waitsAt)
 }
 
 // Wait returns when may reports true, or the process was woken: whoever makes it true rings
 // after that. One goroutine waits at a time.
 func (b *Board) Wait(may func() bool) {
-	waits := b.word32(processAt + b.own*perProcess + waitsAt)
-	atomic.StoreUint32(waits, 1)
+	waits := b.waits(b.own)
+	atomic.StoreUint32(waits, waiting)
 	if !may() {
 		b.bells.wait()
 	}
-	atomic.StoreUint32(waits, 0)
+	atomic.StoreUint32(waits, awake)
+}
+
+// Sleep is Wait for who expects to go on soon: it polls, then sleeps in the kernel, so that no other
+// thread has to be woken for it. It reports false where that has brought nothing for long: then Wait
+// is better.
+func (b *Board) Sleep(may func() bool) (isWoken bool) {
+	for begun := time.Now(); time.Since(begun) < look; yield() {
+		if may() {
+			return true
+		}
+	}
+	waits := b.waits(b.own)
+	atomic.StoreUint32(waits, sleeping)
+	isWoken = may() || b.bells.sleep(waits, sleeping)
+	atomic.StoreUint32(waits, awake)
+	return isWoken
 }
 
 // Mourn has all processes know that one has died, and wakes them.

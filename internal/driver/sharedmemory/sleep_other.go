@@ -1,0 +1,9 @@
+//go:build !linux
+
+package sharedmemory
+
+import "runtime"
+
+const look = 0 // for which who sleeps polls before
+
+func yield() { runtime.Gosched() }
