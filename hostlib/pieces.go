@@ -129,6 +129,9 @@ func (p *pieced) begin() *Request {
 		r.fail(err)
 		return r
 	}
+	if s := p.c.processes; p.algorithm == schedule.Auto && s != nil && s.carries(p) {
+		return s.startPieces(p)
+	}
 	if p.algorithm == schedule.Auto {
 		t, chosen, why := p.overTree()
 		if t != nil {

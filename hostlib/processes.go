@@ -440,7 +440,7 @@ func (p *processes) translate(f wire.Fail) wire.Fail {
 	for i := range f.Error.Says {
 		s := &f.Error.Says[i]
 		f.Error.Rank[i] = p.rankOf(f.Error.Rank[i], 0)
-		if s.Collective == wire.Reduce || s.Collective == wire.Broadcast {
+		if _, isMark := schedule.ReadMark(s.Root); !isMark && (s.Collective == wire.Reduce || s.Collective == wire.Broadcast) {
 			s.Root = p.rankOf(s.Root, int(s.Operation%maxProcesses))
 		}
 		s.Operation /= maxProcesses

@@ -369,3 +369,119 @@ func TestKilledProcesses(t *testing.T) {
 		}
 	}
 }
+
+// TestProcessesOfPieces: pieces of uneven processes, in any order of ranks, and of any width go
+// through shared memory, whole or in segments, in place and not; counts may be 0.
+func TestProcessesOfPieces(t *testing.T) {
+	for _, counts := range [][]int{{2, 1, 4}, {3}} {
+		hosts, members := joinProcesses(t, counts)
+		for i := range len(hosts) / 2 {
+			k := len(hosts) - 1 - i/2
+			hosts[i], hosts[k], members[i], members[k] = hosts[k], hosts[i], members[k], members[i]
+		}
+		comms := form(t, "test", hosts, members)
+		testPieces[uint8](t, comms, []int{0, 1, 3, 100_001})
+		testPieces[int16](t, comms, []int{1, 5})
+		testPieces[float64](t, comms, []int{0, 100, 30_000})
+		leave(t, comms)
+		ended(t, comms...)
+	}
+	if n := sharedMappings(t); n != 0 {
+		t.Errorf("memory is mapped %d times", n)
+	}
+}
+
+func testPieces[T Data](t *testing.T, comms []*Communicator, lengths []int) {
+	t.Helper()
+	n := len(comms)
+	value := func(rank, i int) T { return T((rank*31 + i) % 127) }
+	for _, length := range lengths {
+		for root := 0; root < n; root += 1 + length {
+			each(n, func(rank int) {
+				c := comms[rank]
+				check := func(what string, o Outcome, err error, got []T, from int) {
+					if err != nil || o.Transport != HostTree {
+						t.Errorf("%s of %d by rank %d: %+v %v", what, length, rank, o, err)
+					}
+					for i, v := range got {
+						if v != value(from+i/max(length, 1), i%max(length, 1)) {
+							t.Errorf("%s of %d from root %d: rank %d, element %d is %v", what, length, root, rank, i, v)
+							return
+						}
+					}
+				}
+				own, all := make([]T, length), make([]T, n*length)
+				for i := range own {
+					own[i] = value(rank, i)
+				}
+				o, err := Allgather(within(t), c, own, all)
+				check("allgather", o, err, all, 0)
+				var out []T
+				if rank == root {
+					out = make([]T, n*length)
+					copy(out[rank*length:], own)
+					own = out[rank*length : (rank+1)*length]
+				}
+				o, err = Gather(within(t), c, root, own, out)
+				check("gather", o, err, out, 0)
+				if rank == root {
+					own = make([]T, length)
+				} else {
+					clear(own)
+				}
+				o, err = Scatter(within(t), c, root, out, own)
+				check("scatter", o, err, own, rank)
+				pieces := make([][]T, n)
+				for r := range pieces {
+					pieces[r] = make([]T, length*(r%3))
+				}
+				piece := pieces[rank]
+				for i := range piece {
+					piece[i] = value(rank, i)
+				}
+				o, err = Allgatherv(within(t), c, piece, pieces)
+				for r, p := range pieces {
+					if len(p) > 0 {
+						check("allgatherv", o, err, p[:length], r)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestProcessesReduceScatter: each process gets its part of the reduction of all.
+func TestProcessesReduceScatter(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{1, 3, 2})
+	comms := form(t, "test", hosts, members)
+	for _, length := range []int{0, 1, 7, 90_000} {
+		each(len(comms), func(rank int) {
+			counts, sum, before := make([]int, len(comms)), 0, 0
+			for r := range counts {
+				counts[r] = length * (r % 3)
+				if sum += counts[r]; r < rank {
+					before = sum
+				}
+			}
+			in := make([]float32, sum)
+			for i := range in {
+				in[i] = float32(rank * (i % 11))
+			}
+			out := make([]float32, counts[rank])
+			if length == 7 { // in place
+				out = in[before : before+counts[rank]]
+			}
+			o, err := ReduceScatterv(within(t), comms[rank], reduce.Sum, in, out, counts)
+			if err != nil || o.Transport != HostTree {
+				t.Errorf("rank %d: %+v %v", rank, o, err)
+			}
+			for i, v := range out {
+				if want := float32(15 * ((before + i) % 11)); v != want {
+					t.Errorf("rank %d, element %d of %d: %v, want %v", rank, i, len(out), v, want)
+					return
+				}
+			}
+		})
+	}
+	leave(t, comms)
+}

@@ -17,6 +17,8 @@ import (
 type sharedOperation struct {
 	session.Operation
 	request    *Request
+	pieces     *sharedPieces // of a call of pieces; nil: it is none
+	temp       *[]byte       // of a call of pieces, where there is no shared memory
 	kernel     reduce.Kernel
 	perSegment int // elements
 	full, last node.Segment
@@ -36,17 +38,21 @@ type crossing struct {
 
 // start queues an operation, which is to be begun or awaited.
 func (p *processes) start(r *Request, o *session.Operation) {
+	p.queue(&sharedOperation{Operation: *o, request: r}, p.base.tagOf(o))
+}
+
+func (p *processes) queue(x *sharedOperation, tag func(serial uint16) uint64) {
+	r, o := x.request, &x.Operation
 	r.outside, r.shared = true, p
 	if o.Elements > 0 {
 		r.function, r.element = o.Function, o.Element
 	}
 	p.order.Lock()
 	defer p.order.Unlock()
-	if err := p.base.enter(r, p.base.tagOf(o)); err != nil {
+	if err := p.base.enter(r, tag); err != nil {
 		r.fail(err)
 		return
 	}
-	x := &sharedOperation{Operation: *o, request: r}
 	p.plan(x)
 	if !p.jobs.Put(x) {
 		p.base.messaging.ended(r)
@@ -59,12 +65,14 @@ func (p *processes) plan(x *sharedOperation) {
 	s := node.Segment{Source: node.Nobody, Reader: node.All}
 	x.rootHost, x.root = p.placeOf(int(x.Root))
 	isHere := x.rootHost == p.host
-	switch x.Collective {
-	case wire.Broadcast:
+	switch {
+	case x.pieces != nil:
+		x.pieces.shape(&s, isHere, x.root)
+	case x.Collective == wire.Broadcast:
 		if isHere {
 			s.Source = x.root
 		}
-	case wire.Reduce:
+	case x.Collective == wire.Reduce:
 		if s.Reader = node.Nobody; isHere {
 			s.Reader = x.root
 		}
@@ -87,6 +95,9 @@ func (p *processes) plan(x *sharedOperation) {
 	}
 	x.full, x.last = s, s
 	x.full.Elements, x.last.Elements = x.perSegment, x.Elements-(count-1)*x.perSegment
+	if x.pieces != nil && p.group == nil {
+		x.temp = tempOf(min(count, sharedSlots) * x.perSegment * s.Width)
+	}
 	x.end = uint64(count) // of the first, until it has its numbers
 }
 
@@ -98,9 +109,12 @@ func (x *sharedOperation) segment(i uint64) *node.Segment {
 	return &x.full
 }
 
+// place returns at which byte of a vector a segment begins.
+func (x *sharedOperation) place(i uint64) int { return int(i-x.first) * x.perSegment * x.full.Width }
+
 // slice returns a segment of a vector.
 func (x *sharedOperation) slice(v []byte, i uint64) []byte {
-	from := int(i-x.first) * x.perSegment * x.full.Width
+	from := x.place(i)
 	return v[from : from+x.segment(i).Elements*x.full.Width]
 }
 
@@ -153,7 +167,11 @@ func (p *processes) do(a node.Action) {
 	switch a.Kind {
 	case node.Copy:
 		*p.board.Tag(i, p.process) = x.request.tag
-		if p.group != nil && s.Gives(p.process) {
+		switch {
+		case !s.Gives(p.process):
+		case x.pieces != nil:
+			x.pieces.put(p.memory(x, i, p.areaOf(s)), x.place(i))
+		case p.group != nil:
 			copy(p.memory(x, i, p.areaOf(s)), x.slice(x.In, i))
 		}
 	case node.Check:
@@ -171,7 +189,11 @@ func (p *processes) do(a node.Action) {
 		writeNote(p.board.Note(i), o)
 		atomic.StoreUint32(p.board.Way(), uint32(o.Transport))
 	case node.Get:
-		if p.group != nil && s.Gets(p.process) {
+		switch {
+		case !s.Gets(p.process):
+		case x.pieces != nil:
+			x.pieces.get(p.memory(x, i, 0), x.place(i))
+		case p.group != nil:
 			copy(x.slice(x.Out, i), p.memory(x, i, 0))
 		}
 		if p.board.Count(node.Finished, 0) > i && !p.leads() {
@@ -199,7 +221,15 @@ func (p *processes) areaOf(s *node.Segment) int {
 }
 
 func (p *processes) memory(x *sharedOperation, i uint64, process int) []byte {
-	return p.board.Memory(i, process, x.segment(i).Elements*x.full.Width)
+	bytes := x.segment(i).Elements * x.full.Width
+	if p.group == nil { // of a call of pieces
+		if bytes == 0 {
+			return nil
+		}
+		at := int((i-x.first)%sharedSlots) * x.perSegment * x.full.Width
+		return (*x.temp)[at : at+bytes]
+	}
+	return p.board.Memory(i, process, bytes)
 }
 
 // disagrees ends the communicator where another process has called something else.
@@ -235,7 +265,7 @@ func (p *processes) startCrossing(x *sharedOperation, i uint64) {
 	}
 	isHere := x.rootHost == p.host
 	var in, out []byte
-	if x.Elements > 0 {
+	if x.Elements > 0 && x.pieces == nil {
 		if p.group != nil {
 			in = p.memory(x, i, 0)
 			out = in
@@ -253,6 +283,10 @@ func (p *processes) startCrossing(x *sharedOperation, i uint64) {
 	}
 	if x.Collective == wire.Allreduce || x.Collective == wire.Reduce && isHere || x.Collective == wire.Broadcast && !isHere {
 		o.Out = out
+	}
+	if x.pieces != nil {
+		s := x.segment(i)
+		x.pieces.cross(&o, s, p.memory(x, i, 0), int(i-x.first)*x.perSegment, p.host, x.rootHost, x.Elements)
 	}
 	b := &crossing{}
 	p.between = append(p.between, b)
@@ -297,6 +331,9 @@ func (p *processes) complete(x *sharedOperation) {
 	}
 	x.outcome.BlockFloat, x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.blockFloat, r.function, r.element, time.Since(r.begun)
 	r.outcome = x.outcome
+	if x.temp != nil {
+		temps[sizeClass(len(*x.temp))].Put(x.temp)
+	}
 	p.base.messaging.ended(r)
 	r.succeed()
 }

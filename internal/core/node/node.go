@@ -13,12 +13,13 @@ type Segment struct {
 	Elements int
 	Width    int  // bytes of an element
 	Reduces  bool // every process has a vector
+	Joins    bool // every process has a part of the vector
 	Source   int  // process whose vector is copied; Nobody: none of this host, or nothing is copied
 	Reader   int  // process that gets the result, All or Nobody
 }
 
 // Gives reports whether a process has a vector.
-func (s *Segment) Gives(process int) bool { return s.Reduces || s.Source == process }
+func (s *Segment) Gives(process int) bool { return s.Reduces || s.Joins || s.Source == process }
 
 // Gets reports whether a process gets the result.
 func (s *Segment) Gets(process int) bool {

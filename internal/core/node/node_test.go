@@ -71,7 +71,8 @@ func (p *process) uses(by int) {
 	switch a.Kind {
 	case Copy:
 		if s.Gives(p.Own) {
-			h.touch(a.Segment, p.area(s), 0, s.Elements, true, by)
+			from, to := p.gives(s)
+			h.touch(a.Segment, p.area(s), from, to, true, by)
 		}
 	case Reduce:
 		for area := 1; area < p.Processes; area++ {
@@ -93,6 +94,17 @@ func (p *process) area(s *Segment) int {
 	return 0
 }
 
+// joined returns how many elements of a segment that is joined are the host's.
+func joined(s *Segment) int { return s.Elements / 2 }
+
+// gives returns the elements that a process copies.
+func (p *process) gives(s *Segment) (from, to int) {
+	if s.Joins {
+		return p.Own * joined(s) / p.Processes, (p.Own + 1) * joined(s) / p.Processes
+	}
+	return 0, s.Elements
+}
+
 // do does the action on a half of the elements.
 func (p *process) do(half int) {
 	a, h := p.action, p.host
@@ -105,6 +117,11 @@ func (p *process) do(half int) {
 	switch a.Kind {
 	case Copy:
 		if s.Gives(p.Own) {
+			first, end := p.gives(s)
+			from, to = min(max(from, first), end), min(to, end)
+			if to = max(from, to); from == to {
+				break
+			}
 			copy(areas[p.area(s)][from:to], h.vectors[p.Own][a.Segment][from:to])
 		}
 	case Reduce:
@@ -141,12 +158,7 @@ func (p *process) step() bool {
 			if p.action.Segment != h.begun {
 				h.t.Fatalf("segment %d is started after %d", p.action.Segment, h.begun)
 			}
-			s := &h.segments[p.action.Segment]
-			if s.Reduces || s.Source < 0 {
-				h.touch(p.action.Segment, 0, 0, s.Elements, true, 1)
-			} else {
-				h.touch(p.action.Segment, 0, 0, s.Elements, false, 1)
-			}
+			h.useBetween(p.action.Segment, 1)
 			h.begun++
 		}
 		if s, is := p.action.Publishes(); is {
@@ -169,15 +181,30 @@ func (p *process) wake(who int) {
 	}
 }
 
+// useBetween begins or ends the use of what an operation between hosts touches.
+func (h *host) useBetween(i uint64, by int) {
+	s := &h.segments[i]
+	reads := 0
+	switch {
+	case s.Joins:
+		reads = joined(s)
+	case !s.Reduces && s.Source >= 0:
+		reads = s.Elements
+	}
+	h.touch(i, 0, 0, reads, false, by)
+	h.touch(i, 0, reads, s.Elements, true, by)
+}
+
 // between ends the oldest operation between hosts.
 func (h *host) between() {
 	i := h.finished
 	s := &h.segments[i]
 	area := h.slots[int(i)%len(h.slots)][0]
 	copies := !s.Reduces && s.Source >= 0
-	h.touch(i, 0, 0, s.Elements, !copies, -1)
+	h.useBetween(i, -1)
 	for e := range s.Elements {
 		switch {
+		case s.Joins && e < joined(s):
 		case s.Reduces:
 			area[e] += h.hosts[i][e]
 		case !copies:
@@ -195,6 +222,12 @@ func (h *host) want(i uint64) []int {
 		return h.vectors[s.Source][i]
 	}
 	want := slices.Clone(h.hosts[i])
+	if s.Joins {
+		for _, p := range h.all {
+			from, to := p.gives(s)
+			copy(want[from:to], h.vectors[p.Own][i][from:to])
+		}
+	}
 	if s.Reduces {
 		for e := range want {
 			sum := h.vectors[0][i][e]
@@ -213,7 +246,7 @@ func draw(t *rapid.T) *host {
 	for range n {
 		s := Segment{Elements: rapid.SampledFrom([]int{0, 1, 5, 40}).Draw(t, "elements"), Source: Nobody, Reader: All}
 		s.Width = 1024 // so that a few elements are divided
-		switch rapid.IntRange(0, 3).Draw(t, "kind") {
+		switch rapid.IntRange(0, 4).Draw(t, "kind") {
 		case 0:
 			s.Reduces = true
 		case 1:
@@ -222,6 +255,8 @@ func draw(t *rapid.T) *host {
 			s.Source = rapid.IntRange(Nobody, k-1).Draw(t, "source")
 		case 3:
 			s.Elements = 0
+		case 4:
+			s.Joins, s.Reader = true, rapid.SampledFrom([]int{Nobody, All, 0, k - 1}).Draw(t, "receiver")
 		}
 		h.segments = append(h.segments, s)
 		h.hosts = append(h.hosts, rapid.SliceOfN(rapid.IntRange(0, 9), s.Elements, s.Elements).Draw(t, "others"))
