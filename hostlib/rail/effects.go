@@ -2,6 +2,7 @@ package rail
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -60,27 +61,70 @@ func (p *Peer) settle(now core.Time, e *effects) {
 		p.isMuted = false
 		p.sayAll(e)
 	}
+	p.reaches(now, e)
 	p.arm(now)
+}
+
+// reaches has the peer be called, where something waits for a connection, or takes it for lost. The
+// caller holds the lock.
+func (p *Peer) reaches(now core.Time, e *effects) {
+	if p.isEnded {
+		return
+	}
 	wants := p.wants
 	if p.under > 0 && (p.isAgreed || p.losses > 0) {
 		wants |= 1 << rail.Message // otherwise nobody finds out what became of the peer
 	}
 	for class := range rail.Class(classes) {
-		if wants&^p.asked&(1<<class) != 0 && !p.has(class) {
-			p.asked |= 1 << class
+		call, isLost := p.reach[class].Step(now, p.linkOf(class), wants&(1<<class) != 0)
+		if call {
 			e.calls |= 1 << class
+		}
+		if isLost && class == rail.Message {
+			p.lose(p.unreached(), nil, e)
+			return // which has stepped all
 		}
 	}
 }
 
-// arm has the core choose rails again when it wants to: one that it waits for may have become
-// slow. The caller holds the lock.
+// linkOf returns what there is to the peer in a class.
+func (p *Peer) linkOf(class rail.Class) rail.Link {
+	link := rail.NoLink
+	for _, c := range p.conns {
+		switch {
+		case c.class != class:
+		case c.isAgreed:
+			return rail.InSession
+		default:
+			link = rail.Connected
+		}
+	}
+	return link
+}
+
+// unreached returns why a peer is lost that could not be reached.
+func (p *Peer) unreached() error {
+	why := ErrLost
+	if !p.isAgreed {
+		why = ErrUnreachable
+	}
+	if p.trouble == nil {
+		return why
+	}
+	return fmt.Errorf("%w: %w", why, p.trouble)
+}
+
+// arm has tick be called when the core wants to choose rails again, as one that it waits for may
+// have become slow, or when the peer is to be called. The caller holds the lock.
 func (p *Peer) arm(now core.Time) {
 	at := p.core.Deadline()
-	if at == core.Never || p.isArmed || p.isEnded {
+	for class := range p.reach {
+		at = at.Earlier(p.reach[class].Deadline())
+	}
+	if at >= p.armed || p.isEnded {
 		return
 	}
-	p.isArmed = true
+	p.armed = at
 	if after := at.Sub(now); p.timer == nil {
 		p.timer = time.AfterFunc(after, p.tick)
 	} else {
@@ -92,7 +136,7 @@ func (p *Peer) tick() {
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
-	p.isArmed = false
+	p.armed = core.Never
 	if !p.isEnded {
 		now := p.node.clock.Now()
 		p.core.Tick(now, &p.out)

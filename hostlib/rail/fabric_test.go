@@ -35,6 +35,7 @@ const (
 type fabric struct {
 	t     testing.TB
 	tasks sync.WaitGroup
+	away  time.Duration // for how long a peer may be; 0: the last rail to it is its end
 
 	mu     sync.Mutex
 	down   [rail.MaxRails]bool // pairs of rails
@@ -156,6 +157,9 @@ func (f *fabric) run(do func()) {
 		f.tasks.Go(do)
 	}
 }
+
+// patience implements connections.
+func (h *fakeHost) patience() time.Duration { return h.fabric.away }
 
 // drive implements connections.
 func (*fakeHost) drive(*runner.Event, <-chan struct{}) {}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -17,11 +18,15 @@ type solo struct {
 	node  *Node
 	paths []*soloPath
 	calls int
+	away  time.Duration // for how long a peer may be; 0: the last rail to it is its end
 }
 
 func (s *solo) Name() string            { return "a" }
 func (s *solo) place(path) place        { return place{rail: "one"} }
 func (s *solo) call(string, rail.Class) { s.calls++ }
+
+// patience implements connections.
+func (s *solo) patience() time.Duration { return s.away }
 
 // drive implements connections.
 func (*solo) drive(*runner.Event, <-chan struct{}) {}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
@@ -37,6 +38,7 @@ type (
 		TLS          *TestTLS
 		Rails        []TestRail
 		Interfaces   *nic.Fake
+		DeadAfter    time.Duration
 	}
 	// TestHost is a hostlib.Host.
 	TestHost struct {
@@ -46,9 +48,6 @@ type (
 		RemoveRail func(ctx context.Context, name string) error
 	}
 )
-
-// Patience is patience.
-const Patience = patience
 
 // Join is hostlib.Join.
 var Join func(ctx context.Context, c TestConfig) (*TestHost, error)
@@ -100,7 +99,8 @@ type site struct {
 	files  [2]*TestTLS
 	hosts  [2]*TestHost
 	nodes  [2]*Node
-	peers  [2]*Peer // the other side's
+	peers  [2]*Peer      // the other side's
+	dead   time.Duration // after which a host is
 
 	mu    sync.Mutex
 	addrs map[string]string
@@ -110,8 +110,11 @@ type site struct {
 var siteNames = [2]string{"a", "b"}
 
 // newSite joins two hosts by rails of loopback addresses.
-func newSite(t testing.TB, l wiring, cfg Config) *site {
-	s := &site{t: t, wiring: l, addrs: map[string]string{}}
+func newSite(t testing.TB, l wiring, cfg Config) *site { return newMortal(t, l, cfg, patience) }
+
+// newMortal is newSite of hosts that are dead when they cannot be reached for so long.
+func newMortal(t testing.TB, l wiring, cfg Config, dead time.Duration) *site {
+	s := &site{t: t, wiring: l, addrs: map[string]string{}, dead: dead}
 	if l.isTLS {
 		s.files = trusted(t)
 	}
@@ -150,7 +153,7 @@ func (s *site) rail(side, i int) TestRail {
 // start starts a side, with a node.
 func (s *site) start(side int, cfg Config) {
 	t, name := s.t, siteNames[side]
-	c := TestConfig{Name: name, Resolve: s.resolve, TLS: s.files[side], Listen: fmt.Sprintf("127.0.0.%d:0", side+1)}
+	c := TestConfig{Name: name, Resolve: s.resolve, TLS: s.files[side], DeadAfter: s.dead, Listen: fmt.Sprintf("127.0.0.%d:0", side+1)}
 	lo := nic.Interface{Name: "lo", Enabled: true, Up: true}
 	for i := range s.wiring.kinds[side] {
 		r := s.rail(side, i)
@@ -311,7 +314,8 @@ func access(t *testing.T, a, b *Peer, rounds int, sizes []int) {
 var errTest = errors.New("cut by a test")
 
 // saboteur cuts rails, again and again, until stop is called; those of one pair never, so that
-// there always is one. It cuts when some fragments more are sent, wherever they are then.
+// there always is one, unless spared is -1: then often all. It cuts when some fragments more are
+// sent, wherever they are then.
 func (s *site) saboteur(seed uint64, spared int) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	r := rand.New(rand.NewPCG(seed, 7))
@@ -332,9 +336,17 @@ func (s *site) saboteur(seed uint64, spared int) (stop func()) {
 		defer close(done)
 		cuts := 0
 		for ; next(); cuts++ {
-			side := r.IntN(2)
+			side, what := r.IntN(2), r.IntN(8)
+			if spared < 0 {
+				for _, on := range s.peers[side].all() {
+					if what < 4 || r.IntN(2) == 0 {
+						on.Break(errTest)
+					}
+				}
+				continue
+			}
 			victim := (spared + 1 + r.IntN(s.pairs()-1)) % s.pairs()
-			switch what := r.IntN(8); {
+			switch {
 			case what == 0:
 				s.nodes[side].host.(*link).host.LoseRail(s.rail(side, victim).Name, errTest)
 			case what == 1:
@@ -395,12 +407,31 @@ func TestHostsCut(t *testing.T) {
 	}
 }
 
-// TestHostsLastRail: when the last rail is lost, all that is under way fails on both sides,
-// with an error that names the peer and the rails; what is sent later arrives.
-func TestHostsLastRail(t *testing.T) {
+// TestHostsCutAll: connections are lost with all their paths, again and again. The next ones go on with
+// what was under way: all arrives, once and in order.
+func TestHostsCutAll(t *testing.T) {
 	for _, l := range wirings() {
 		t.Run(l.String(), func(t *testing.T) {
 			s := newSite(t, l, Config{})
+			s.whole()
+			stop := s.saboteur(1, -1)
+			defer stop()
+			a, b := s.peers[0], s.peers[1]
+			exchange(t, a, b, 30, sizesOf(a.node.cfg.Eager))
+			access(t, a, b, 1, []int{8, 64 << 10, 1<<20 + 1})
+			if n := a.Counters().Losses + b.Counters().Losses; n > 0 {
+				t.Errorf("%d sessions are lost", n)
+			}
+		})
+	}
+}
+
+// TestHostsLastRail: when there has been no rail for too long, all that is under way fails on both
+// sides, with an error that names the peer and the rails; what is sent later arrives.
+func TestHostsLastRail(t *testing.T) {
+	for _, l := range wirings() {
+		t.Run(l.String(), func(t *testing.T) {
+			s := newMortal(t, l, Config{}, time.Second)
 			s.whole()
 			var pending []*Request
 			for i := range 20 {
@@ -408,9 +439,16 @@ func TestHostsLastRail(t *testing.T) {
 					pending = append(pending, p.StartRecv(Tag(100+i), make([]byte, 8)), p.StartSend(3, make([]byte, 1<<20)))
 				}
 			}
-			for _, on := range s.peers[0].all() {
-				on.Break(errTest)
-			}
+			repair := s.hide()
+			await(t, "the loss", func() bool {
+				for _, p := range s.peers {
+					for _, on := range p.all() {
+						on.Break(errTest)
+					}
+				}
+				return !slices.ContainsFunc(pending, func(r *Request) bool { _, isDone, _ := r.Test(); return !isDone })
+			})
+			repair()
 			for i, r := range pending {
 				_, err := r.Wait(background(t))
 				var of *PeerError
@@ -426,6 +464,19 @@ func TestHostsLastRail(t *testing.T) {
 			s.whole()
 			exchange(t, s.peers[0], s.peers[1], 20, []int{0, 8, 1 << 20})
 		})
+	}
+}
+
+// hide lets no host find another one, until repair is called.
+func (s *site) hide() (repair func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.addrs
+	s.addrs = map[string]string{}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.addrs = known
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 func init() {
 	rail.Join = func(ctx context.Context, c rail.TestConfig) (*rail.TestHost, error) {
-		of := hostlib.Config{Name: c.Name, Listen: c.Listen, Resolve: c.Resolve, TLS: (*hostlib.TLS)(c.TLS), DeadAfter: rail.Patience}
+		of := hostlib.Config{Name: c.Name, Listen: c.Listen, Resolve: c.Resolve, TLS: (*hostlib.TLS)(c.TLS), DeadAfter: c.DeadAfter}
 		for _, r := range c.Rails {
 			of.Rails = append(of.Rails, railOf(r))
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
@@ -104,6 +105,9 @@ func (l *link) place(on path) place {
 func (l *link) call(name string, class rail.Class) {
 	l.host.Channel(name, peer.Message+peer.Class(class)).Call()
 }
+
+// patience implements connections.
+func (l *link) patience() time.Duration { return l.host.DeadAfter() }
 
 // drive implements connections.
 func (l *link) drive(it *runner.Event, quit <-chan struct{}) { l.host.Drive(it, quit) }

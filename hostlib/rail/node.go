@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
@@ -43,6 +44,8 @@ type connections interface {
 	place(path) place
 	// call has a connection of the class be made, if there is none.
 	call(peer string, class rail.Class)
+	// patience is for how long a peer may be away before it is lost.
+	patience() time.Duration
 	// drive has the caller receive until it has happened, quit is closed, or it does not matter who
 	// receives; wake ends that.
 	drive(it *runner.Event, quit <-chan struct{})

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"math/bits"
 	"slices"
+	"syscall"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/internal/core/rudp"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
@@ -99,11 +101,12 @@ func (n *Node) pathUp(key any, of peer.Peer, on path, class rail.Class) {
 	}
 	placed := &pathOn{path: on, conn: c, slot: slot}
 	c.paths = append(c.paths, placed)
-	p.asked &^= 1 << class
 	p.say(placed, &e)
 	if c.isAgreed {
 		p.up(placed, &e)
+		return
 	}
+	p.settle(n.clock.Now(), &e)
 }
 
 // slot returns a number of which there is no path.
@@ -142,8 +145,8 @@ func (n *Node) pathDown(key any, of path, reason error) {
 	p.settle(n.clock.Now(), &e)
 }
 
-// connDown takes that a connection has ended, with the last of its paths. One that both sides
-// have closed because it was not used is no loss.
+// connDown takes that a connection has ended, with the last of its paths. The session goes on with
+// the next one.
 func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
 	known, _ := n.conns.LoadAndDelete(key)
 	n.mu.Lock()
@@ -155,14 +158,24 @@ func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
-	p.asked &^= 1 << class // a call while it was there came to nothing
+	now := n.clock.Now()
+	p.reach[class].Void() // a call while it was there came to nothing
 	if c, ok := known.(*conn); ok {
 		p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
-		if !c.isOver && class == rail.Message && !p.has(rail.Message) && !errors.Is(reason, peering.ErrDone) {
-			p.lose(ErrLost, nil, &e)
+		if class == rail.Message {
+			p.trouble = reason
+		}
+		if isSilence(reason) && !p.has(class) {
+			p.reach[class].Silent(now, n.host.patience())
 		}
 	}
-	p.settle(n.clock.Now(), &e)
+	p.settle(now, &e)
+}
+
+// isSilence reports whether a connection has ended since the other side had acknowledged nothing
+// for as long as it may be away.
+func isSilence(reason error) bool {
+	return errors.Is(reason, peering.ErrDead) || errors.Is(reason, peer.ErrStuck) || errors.Is(reason, syscall.ETIMEDOUT) || errors.Is(reason, rudp.ErrTimeout)
 }
 
 // note notes what happened to a rail, unless it was removed or is up again (nil).
@@ -191,6 +204,9 @@ func (p *Peer) up(on *pathOn, e *effects) {
 	class := on.conn.class
 	on.isUp, p.paths[class][on.slot] = true, on
 	p.wants &^= 1 << class
+	if class == rail.Message {
+		p.trouble = nil
+	}
 	p.note(p.node.host.place(on.path).rail, nil)
 	now := p.node.clock.Now()
 	p.core.PathUp(on.slot, class, 0, p.node.host.place(on.path).bandwidth, now, &p.out)
@@ -335,6 +351,9 @@ func (n *Node) received(key any, frames []peer.Frame) (bad error) {
 			break
 		}
 	}
+	if bad != nil && !errors.Is(bad, errBroken) {
+		p.lose(fmt.Errorf("%w: %w", ErrLost, bad), nil, &e)
+	}
 	p.settle(now, &e)
 	p.unlock(&e)
 	return bad
@@ -368,12 +387,12 @@ func (n *Node) failed(name string, class rail.Class, reason error) {
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
-	p.asked &^= 1 << class
-	if class == rail.Message && !p.has(class) && p.under > 0 {
-		p.lose(fmt.Errorf("%w: %w", ErrUnreachable, reason), nil, &e)
-		return
+	now := n.clock.Now()
+	if class == rail.Message {
+		p.trouble = reason
 	}
-	p.settle(n.clock.Now(), &e)
+	p.reach[class].Failed(now)
+	p.settle(now, &e)
 }
 
 // over takes that a peer's life has ended, or that its host has no node.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
@@ -28,12 +29,13 @@ type Peer struct {
 	isAgreed    bool        // upon a session
 	isMuted     bool        // upon none, until messages of earlier ones are received
 	isEnded     bool        // the node was closed
-	timer       *time.Timer // runs if isArmed
-	isArmed     bool
+	timer       *time.Timer // runs until armed
+	armed       core.Time
+	reach       [classes]rail.Reach
+	trouble     error // of the last call, or connection, of class Message
 	conns       []*conn
 	paths       [classes][rail.MaxRails]*pathOn // that the core has
 	wants       uint8                           // 1<<class: the core waits for a path
-	asked       uint8                           // 1<<class: a connection was asked for
 	rails       []Failure                       // that have failed, the latest last
 	losses      uint64                          // of sessions
 	under       int                             // requests that are under way
@@ -47,7 +49,10 @@ func newPeer(n *Node, name string) (*Peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	p := &Peer{node: n, name: name, core: c}
+	p := &Peer{node: n, name: name, core: c, armed: core.Never}
+	for class := range p.reach {
+		p.reach[class] = rail.DefaultReach(n.host.patience())
+	}
 	p.begin()
 	return p, nil
 }

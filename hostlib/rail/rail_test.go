@@ -345,6 +345,34 @@ func TestCuts(t *testing.T) {
 	}
 }
 
+// TestCutsOfAll: whatever rails are cut, all of them often, all messages arrive and memory is read and
+// written whole, as long as some rail comes back.
+func TestCutsOfAll(t *testing.T) {
+	sizes := []int{0, 8, 1000, 16 << 10, 16<<10 + 1, 300 << 10, 2 << 20}
+	for seed := range uint64(12) {
+		rails := 1 + int(seed%3)
+		t.Run(fmt.Sprintf("rails=%d/seed=%d", rails, seed), func(t *testing.T) {
+			f := newFabric(t, rails)
+			f.away = patience
+			a, b := peerOf(t, f.add("a", Config{}), "b"), peerOf(t, f.add("b", Config{}), "a")
+			r := rand.New(rand.NewPCG(seed, 0))
+			f.fault = func(*fakeFrame) verdict {
+				if r.IntN(40) == 0 { // a message that is cut begins anew
+					return 1 + verdict(r.IntN(int(verdictMax)))
+				}
+				return pass
+			}
+			exchange(t, a, b, 21, sizes)
+			access(t, a, b, 1, []int{8, 300 << 10})
+			for _, p := range []*Peer{a, b} {
+				if c := p.Counters(); p.under != 0 || c.Losses != 0 {
+					t.Errorf("%+v", c)
+				}
+			}
+		})
+	}
+}
+
 // TestAccessUnderCuts: memory is read and written whole, whatever rails are cut.
 func TestAccessUnderCuts(t *testing.T) {
 	f, a, b := pair(t, 3, Config{})

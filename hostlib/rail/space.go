@@ -95,12 +95,14 @@ func (s *TagSpace) Close() {
 	defer s.node.mu.Unlock()
 	for p := range s.of.peers {
 		p.spaces--
+		p.expect(p.spaces > 0)
 		s.node.drop(p)
 	}
 	s.of.peers = nil
 }
 
-// Peer returns another host as Node.Peer does, for use while the space is open.
+// Peer returns another host as Node.Peer does, for use while the space is open. It is taken to be
+// there: while a space has it, requests wait for it as for one that was met.
 func (s *TagSpace) Peer(name string) (*Peer, error) {
 	n := s.node
 	n.mu.Lock()
@@ -109,6 +111,7 @@ func (s *TagSpace) Peer(name string) (*Peer, error) {
 	if _, has := s.of.peers[p]; err == nil && !has && s.of.peers != nil {
 		s.of.peers[p] = struct{}{}
 		p.spaces++
+		p.expect(true)
 	}
 	return p, err
 }
@@ -161,4 +164,13 @@ func (p *Peer) endSpace(space uint64) {
 	now := p.node.clock.Now()
 	p.core.EndSpace(space, now, &p.out)
 	p.settle(now, &e)
+}
+
+// expect says whether the peer is known to be there.
+func (p *Peer) expect(is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for class := range p.reach {
+		p.reach[class].Expected = is
+	}
 }

@@ -10,7 +10,7 @@ import "github.com/tributary-fabric/tributary/internal/core"
 func (p *Peer) Fail(err error, now core.Time, out *Output) {
 	p.begin(now, out)
 	for i := range p.net.flights {
-		if f := &p.net.flights[i]; f.isUsed && f.isOwn && f.head.kind == kindMatch && f.session == p.session {
+		if f := &p.net.flights[i]; f.isUsed && f.isOwn && !f.isCancelled && f.head.kind == kindMatch && f.session == p.session {
 			p.out.Lost = append(p.out.Lost, SpaceOf(f.head.context()))
 		}
 	}

@@ -296,8 +296,8 @@ func (p *Peer) sentOut(s *SendRequest, err error) {
 }
 
 // CancelSend cancels a request: it is done with ErrCancelled, at once or when the transport
-// has returned its memory, unless it is done otherwise before. A receive that has the
-// message fails.
+// has returned its memory, unless it is done otherwise before. It waits for no path. A receive that
+// has the message fails, unless that is on its way as a whole.
 func (p *Peer) CancelSend(s *SendRequest, now core.Time, out *Output) {
 	p.begin(now, out)
 	p.cancelSend(s)
@@ -309,7 +309,11 @@ func (p *Peer) cancelSend(s *SendRequest) {
 	case queuing:
 		s.links.in.remove(s)
 		p.sentOut(s, ErrCancelled)
-	case offered, waiting, notifying, answeredAck:
+	case eager:
+		p.buffer(s)
+		p.sends.remove(s.id)
+		p.sentOut(s, ErrCancelled)
+	case offered, waiting, notifying, answeredAck, finishing:
 		p.withdraw(s)
 	case streaming, draining:
 		if s.state == streaming {
@@ -319,6 +323,17 @@ func (p *Peer) cancelSend(s *SendRequest) {
 			s.isWithdrawn = true
 		} else {
 			p.withdraw(s)
+		}
+	}
+}
+
+// buffer copies the message of a request in its MATCH: it has a place among the others.
+func (p *Peer) buffer(s *SendRequest) {
+	for i := range p.net.flights {
+		f := &p.net.flights[i]
+		if f.isUsed && f.head.kind == kindMatch && f.head.words[fieldSending] == s.id {
+			f.head.words[fieldSending] = 0
+			f.body, f.isOwn, f.isCancelled = append(p.spare.take(len(s.Data)), s.Data...), true, true
 		}
 	}
 }

@@ -36,6 +36,69 @@ func TestEndSpace(t *testing.T) {
 	})
 }
 
+// TestEndWithoutPath: a space ends when all paths are down, at any event of random traffic. Its
+// requests are done at once, none waits for a path; when there is one again, what is in the other
+// space goes on.
+func TestEndWithoutPath(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newExchange(t)
+		var lines []string
+		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+		x.drawTraffic(t)
+		x.stop = rapid.IntRange(1, 150).Draw(t, "end")
+		x.drawFailures(t)
+		x.stop = 0
+		for i := range x.rails {
+			for side := range uint8(2) {
+				if x.rails[i].up[side] {
+					x.down(side, uint8(i))
+				}
+			}
+		}
+		for _, e := range x.events[x.first:] {
+			if e.what == errBack {
+				x.happen(e)
+			}
+		}
+		x.keep(func(e event) bool { return e.what != errBack })
+		for side := range uint8(2) {
+			x.endSpace(side)
+			for _, s := range x.peers[side].underway() {
+				if SpaceOf(s.Context) == 16 {
+					x.fail("side %d: a send is %s", side, s.state)
+				}
+			}
+		}
+		for i := range x.rails {
+			x.raise(uint8(i))
+		}
+		x.run()
+		x.mark()
+		x.rest()
+		if err := x.check(); err != nil {
+			for _, line := range lines {
+				t.Log(line)
+			}
+			t.Fatal(err)
+		}
+	})
+}
+
+// underway returns the users' messages that are not done.
+func (p *Peer) underway() (all []*SendRequest) {
+	for i := range p.queued {
+		for s := p.queued[i].first; s != nil; s = s.links.next {
+			all = append(all, s)
+		}
+	}
+	for i := range p.sends.places {
+		if s := p.sends.places[i].item; s != nil && !s.isPassive {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 func (x *exchange) endSpace(side uint8) {
 	if x.ended[side] {
 		return

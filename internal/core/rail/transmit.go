@@ -20,6 +20,8 @@ type flight struct {
 	life    uint32 // of the path
 	isUsed  bool
 	isReply bool
+
+	isCancelled bool // nobody relies on its arrival
 }
 
 // path is one connection.

@@ -167,6 +167,9 @@ func (h *Host) Incarnation() uint64 { return h.incarnation.Load() }
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 
+// DeadAfter returns after how much silence a peer is gone.
+func (h *Host) DeadAfter() time.Duration { return h.cfg.DeadAfter }
+
 // Channel returns what is sent to a host in a class that is shared.
 func (h *Host) Channel(host string, class Class) *Channel {
 	h.mu.Lock()

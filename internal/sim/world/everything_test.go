@@ -105,7 +105,7 @@ func newEverything(seed uint64, deaths bool, trace io.Writer) *story {
 				MaxUnexpected: []int{1 << 10, 1 << 20}[r.IntN(2)], MaxHeads: []int{64, 1000}[r.IntN(2)],
 				Seed: r.Uint64(), FirstSequence: -r.Uint32N(40),
 			},
-			health: rail.Health{Every: 2 * time.Millisecond, Within: 8 * time.Millisecond}, lastWord: 2 * time.Millisecond,
+			health: rail.Health{Every: 2 * time.Millisecond, Within: 8 * time.Millisecond}, away: time.Second, lastWord: 2 * time.Millisecond,
 		})
 		s.disturbRails(c, r)
 		s.employAll(c, r)

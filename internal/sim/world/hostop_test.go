@@ -91,9 +91,9 @@ func (m *messages) advance(o *hostOp) {
 func (m *messages) transfer(o *hostOp, t schedule.Transfer, isRecv bool) *hostTransfer {
 	x := &hostTransfer{Transfer: t, op: o}
 	if isRecv {
-		x.recv = &rail.RecvRequest{Context: context, Tag: o.run.Tag & schedule.TagSerial, Ignore: ^uint64(schedule.TagSerial), Data: o.run.At(t.Part), User: x}
+		x.recv = &rail.RecvRequest{Context: context, Tag: o.run.Tag & schedule.TagSerial, Ignore: ^uint64(schedule.TagSerial), Data: o.run.At(t.Part), First: true, User: x}
 	} else {
-		x.send = &rail.SendRequest{Context: context, Tag: o.run.Tag, Data: o.run.At(t.Part), Buffered: true, User: x}
+		x.send = &rail.SendRequest{Context: context, Tag: o.run.Tag, Data: o.run.At(t.Part), Buffered: true, First: true, User: x}
 	}
 	return x
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +16,8 @@ import (
 
 // messages are a member's messages with all others, as package hostlib/rail drives the cores of
 // internal/core/rail: a connection on each rail, which both classes of paths share; sessions of two
-// epochs; paths that owe acknowledgements for too long are closed where another lives.
+// epochs, which outlast their connections; paths that owe acknowledgements for too long are closed
+// where another lives.
 type messages struct {
 	rank  int
 	rails [][]sim.NodeID // of all ranks
@@ -37,6 +39,7 @@ type messages struct {
 type messagesConfig struct {
 	rail     rail.Config
 	health   rail.Health
+	away     time.Duration // for how long a member may be before it is lost
 	lastWord time.Duration // that the end of a member's messages waits for what its communicator says of its end
 }
 
@@ -56,7 +59,7 @@ type suspect struct {
 // Each frame on a rail begins with what it is: of a class, or one of these.
 const (
 	pingFrame byte = 2 + iota
-	ackFrame       // followed by the number of frames of each sort that it acknowledges
+	ackFrame       // followed by 4 bytes for each sort: the number of frames that it acknowledges
 	sorts     = 3
 )
 
@@ -72,7 +75,9 @@ type railPeer struct {
 	conns    []railConn
 	health   rail.Health
 	judge    core.Time // when the connections are judged next
-	redial   core.Time
+	reach    rail.Reach
+	wants    bool      // the core waits for a path
+	redial   core.Time // of rails that have failed, while another is up
 }
 
 // railConn is the connection on one rail.
@@ -81,7 +86,7 @@ type railConn struct {
 	isUp, isAgreed bool
 	said           rail.Hello
 	sent           [sorts][]uint32 // frames that are not acknowledged, by sort
-	taken          [sorts]byte     // frames of the other side that are to be acknowledged
+	taken          [sorts]uint32   // frames of the other side that are to be acknowledged
 	since, heard   core.Time
 	isPath         bool
 }
@@ -99,6 +104,8 @@ func newMessages(rank int, rails [][]sim.NodeID, cfg messagesConfig) *messages {
 			panic(err)
 		}
 		p := &railPeer{rank: other, core: c, conns: make([]railConn, len(rails[rank])), health: cfg.health, judge: core.Never, redial: core.Never}
+		p.reach = rail.DefaultReach(cfg.away)
+		p.reach.RetryMin, p.reach.RetryMax, p.reach.Expected = cfg.health.Within/8, cfg.health.Within, true
 		p.begin()
 		m.peers = append(m.peers, p)
 	}
@@ -115,7 +122,7 @@ func (m *messages) deadline() core.Time {
 	at := core.Never
 	for _, p := range m.peers {
 		if p != nil {
-			at = at.Earlier(p.core.Deadline()).Earlier(p.judge).Earlier(p.redial)
+			at = at.Earlier(p.core.Deadline()).Earlier(p.judge).Earlier(p.redial).Earlier(p.reach.Deadline())
 		}
 	}
 	for _, s := range m.suspect {
@@ -143,6 +150,9 @@ func (m *messages) step(now core.Time) {
 		if p.judge <= now {
 			m.check(p)
 		}
+		if p.reach.Deadline() <= now {
+			m.reaches(p)
+		}
 	}
 }
 
@@ -166,11 +176,38 @@ func (m *messages) received(now core.Time, n *railNews) {
 		*c = railConn{life: n.life, isUp: true, since: now, heard: now}
 		m.say(p, n.rail)
 		p.judge = p.judge.Earlier(now.Add(m.cfg.health.Every))
+		m.reaches(p)
 		return
 	}
 	p.redial = p.redial.Earlier(now.Add(m.cfg.health.Within))
-	if !slices.ContainsFunc(p.conns, func(c railConn) bool { return c.isUp }) {
-		m.lose(p, fmt.Errorf("no rail is left: %s", n.kind), -1)
+	if n.kind == sim.Refused {
+		p.reach.Failed(now)
+	}
+	m.reaches(p)
+}
+
+// reaches has all rails connect to a member of which something is awaited, and takes it for lost where
+// that has been in vain for too long.
+func (m *messages) reaches(p *railPeer) {
+	link := rail.NoLink
+	for k := range p.conns {
+		switch c := &p.conns[k]; {
+		case c.isUp && c.isAgreed:
+			link = rail.InSession
+		case c.isUp && link == rail.NoLink:
+			link = rail.Connected
+		}
+	}
+	if link == rail.InSession {
+		p.wants = false
+	}
+	isWanted := p.wants || p.under > 0 && (p.isAgreed || p.losses > 0)
+	call, isLost := p.reach.Step(m.now, link, isWanted)
+	if call {
+		m.dial(p)
+	}
+	if isLost {
+		m.lose(p, fmt.Errorf("no rail was left for %v", p.reach.Within), -1)
 	}
 }
 
@@ -208,7 +245,8 @@ func (m *messages) frame(p *railPeer, k int, b []byte) {
 	c := &p.conns[k]
 	c.heard = m.now
 	if b[0] == ackFrame {
-		for sort, n := range b[1:] {
+		for sort := range sorts {
+			n := binary.BigEndian.Uint32(b[1+4*sort:])
 			for _, number := range c.sent[sort][:n] {
 				if c.since = m.now; sort < int(pingFrame) {
 					p.core.Sent(number, true, m.now, &m.out)
@@ -300,7 +338,7 @@ func (m *messages) lose(p *railPeer, why error, keep int) {
 			}
 		}
 	}
-	p.isAgreed = false
+	p.isAgreed, p.wants = false, false
 	p.losses++
 	p.core.Fail(why, m.now, &m.out)
 	if keep < 0 {
@@ -377,9 +415,7 @@ func (m *messages) settle(p *railPeer) {
 		if len(o.Frames) > 0 {
 			p.judge = p.judge.Earlier(m.now.Add(m.cfg.health.Every))
 		}
-		if o.Wanted != 0 {
-			m.dial(p)
-		}
+		p.wants = p.wants || o.Wanted != 0
 		if len(o.Lost) > 0 {
 			m.suspects(p.rank, "messages to it may not have arrived")
 		}
@@ -387,9 +423,7 @@ func (m *messages) settle(p *railPeer) {
 			m.finished(p, &o.Done[i])
 		}
 	}
-	if p.under > 0 && (p.isAgreed || p.losses > 0) && !slices.ContainsFunc(p.conns, func(c railConn) bool { return c.isUp }) {
-		p.redial = p.redial.Earlier(m.now.Add(m.cfg.health.Within)) // otherwise nobody finds out what became of it
-	}
+	m.reaches(p)
 }
 
 // suspects has the communicator end for a member that cannot be reached, unless it says why it ends.
@@ -429,9 +463,13 @@ func (m *messages) flush(h sim.Handle) {
 			continue
 		}
 		for k := range p.conns {
-			if c := &p.conns[k]; c.isUp && c.taken != [sorts]byte{} {
-				m.order(p, k, sendFrame, append([]byte{ackFrame}, c.taken[:]...))
-				c.taken = [sorts]byte{}
+			if c := &p.conns[k]; c.isUp && c.taken != [sorts]uint32{} {
+				b := []byte{ackFrame}
+				for _, n := range c.taken {
+					b = binary.BigEndian.AppendUint32(b, n)
+				}
+				m.order(p, k, sendFrame, b)
+				c.taken = [sorts]uint32{}
 			}
 		}
 	}
