@@ -147,6 +147,8 @@ func (w *World) Await(limit time.Duration, done func() bool) error {
 	switch {
 	case err != nil || reached:
 		return err
+	case done(): // by what happened between two events, after the last one
+		return nil
 	case w.next() == core.Never:
 		return w.Fail(fmt.Errorf("%w: nothing is due any more", ErrNoProgress))
 	}

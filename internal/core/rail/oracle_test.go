@@ -56,7 +56,7 @@ func newExchange(t *rapid.T) *exchange {
 		x.memory[side].Register(MayRead|MayWrite, 77, x.regions[side])
 		configs[side] = c
 	}
-	rails := rapid.IntRange(2, 4).Draw(t, "rails")
+	rails := rapid.IntRange(1, 4).Draw(t, "rails")
 	window := rapid.SampledFrom([]int{0, 30, 100}).Draw(t, "window")
 	choice := func() scheduler { return &even{window: window} }
 	if rapid.Bool().Draw(t, "by Rails") {

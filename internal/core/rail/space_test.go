@@ -84,6 +84,34 @@ func TestEndWithoutPath(t *testing.T) {
 	})
 }
 
+// TestCancelOfFin: a message whose end is lost with the only path can be cancelled.
+func TestCancelOfFin(t *testing.T) {
+	c := Config{Eager: 4, Fragment: 8, PutFrom: 1}
+	w := newWorld(1, [2]Config{c, c}, func() scheduler { return &even{} }, nil)
+	s := &SendRequest{Data: fill(20, 1)}
+	var u outcome
+	w.call(1, func(p *Peer, out *Output) { p.Recv(&RecvRequest{Data: make([]byte, 20), User: &u}, 0, out) })
+	w.call(0, func(p *Peer, out *Output) { p.Send(s, 0, out) })
+	for s.state != finishing {
+		w.stop++
+		w.run()
+	}
+	w.down(0, 0)
+	w.call(0, func(p *Peer, out *Output) { p.CancelSend(s, 0, out) })
+	if len(w.done[0]) != 1 || !errors.Is(w.done[0][0].Err, ErrCancelled) {
+		t.Fatalf("%+v", w.done[0])
+	}
+	w.stop = 0
+	if w.run(); u.times != 1 || u.err != nil || !same(u.got, fill(20, 1)) {
+		t.Errorf("%+v", u)
+	}
+	for side, p := range w.peers {
+		if err := p.isEmpty(); err != nil {
+			t.Errorf("side %d: %v", side, err)
+		}
+	}
+}
+
 // underway returns the users' messages that are not done.
 func (p *Peer) underway() (all []*SendRequest) {
 	for i := range p.queued {

@@ -2,6 +2,7 @@ package rail
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -367,6 +368,11 @@ func (w *world) recover(rail uint8) {
 	w.raise(rail)
 }
 
+// isCutOff reports that no rail is left, and both sides know it: then they call each other.
+func (w *world) isCutOff() bool {
+	return !slices.ContainsFunc(w.rails, func(r wire) bool { return !r.dead || r.up != [2]bool{} })
+}
+
 // after lets an event happen after n others.
 func (w *world) after(n int, e event) {
 	if n == 0 {
@@ -423,6 +429,9 @@ func (w *world) run(failures ...failure) int {
 		if len(failures) > 0 && failures[0].event == w.steps {
 			w.inject(failures[0])
 			failures = failures[1:]
+		}
+		if w.isCutOff() {
+			w.raise(0)
 		}
 		if len(w.delayed) > 0 && (w.steps >= w.delayAt || w.first == len(w.events)) {
 			w.events = append(w.events, w.delayed...)

@@ -107,10 +107,30 @@ func newEverything(seed uint64, deaths bool, trace io.Writer) *story {
 			},
 			health: rail.Health{Every: 2 * time.Millisecond, Within: 8 * time.Millisecond}, away: time.Second, lastWord: 2 * time.Millisecond,
 		})
+		s.sever(c)
 		s.disturbRails(c, r)
 		s.employAll(c, r)
 	}
 	return s
+}
+
+// sever cuts, in some stories with deaths, all rails between two members for ever: each counts as dead
+// for the other.
+func (s *story) sever(c *crew) {
+	r := rand.New(rand.NewPCG(s.seed, 0x5e7e4))
+	n := len(c.Hosts)
+	if !s.deaths || n < 2 || r.IntN(6) > 0 {
+		return
+	}
+	a := r.IntN(n)
+	b := (a + 1 + r.IntN(n-1)) % n
+	s.railFaults = append(s.railFaults, fmt.Sprintf("all rails of ranks %d and %d: cut for ever", a, b))
+	s.world.AtEvent(r.Uint64N(400<<r.IntN(7)), "all rails fail", func() {
+		c.severed = []int{a, b}
+		for k, rail := range c.Rails[a] {
+			s.world.Cut(rail, c.Rails[b][k])
+		}
+	})
 }
 
 // disturbRails has rails break, and one of them be bad for a while or for ever: cut, slow, or deaf in
@@ -155,7 +175,9 @@ func (s *story) disturbRails(c *crew, r *rand.Rand) {
 				return
 			}
 			w.After(d, "a rail is good again", func() {
-				w.Repair(from, to)
+				if !slices.Contains(c.severed, a) || !slices.Contains(c.severed, b) {
+					w.Repair(from, to)
+				}
 				w.SetLink(from, to, w.DefaultLink())
 				w.SetLink(to, from, w.DefaultLink())
 			})

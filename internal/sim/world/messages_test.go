@@ -356,10 +356,12 @@ func (m *messages) dial(p *railPeer) {
 	}
 }
 
-// check judges the rails to a member, and asks those that are silent.
+// check judges the rails to a member, and asks those that are silent. Where all have been for as long
+// as the member may be away, it is.
 func (m *messages) check(p *railPeer) {
 	var samples []rail.Sample
 	var of []int
+	isSilent := true
 	for k := range p.conns {
 		c := &p.conns[k]
 		if !c.isUp {
@@ -368,6 +370,15 @@ func (m *messages) check(p *railPeer) {
 		waits := slices.ContainsFunc(c.sent[:], func(numbers []uint32) bool { return len(numbers) > 0 })
 		samples = append(samples, rail.Sample{Waits: waits, Since: c.since, Heard: c.heard})
 		of = append(of, k)
+		isSilent = isSilent && waits && m.now.Sub(max(c.since, c.heard)) >= m.cfg.away
+	}
+	if isSilent && len(of) > 0 {
+		p.judge = core.Never
+		p.reach.Silent(m.now, m.cfg.away)
+		for _, k := range of {
+			m.close(p, k)
+		}
+		return
 	}
 	verdicts, next := p.health.Judge(m.now, samples, nil)
 	p.judge = core.Never
