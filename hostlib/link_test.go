@@ -84,6 +84,25 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
+// Connections that break again and again end no communicator that works by messages: the next one goes
+// on with what was under way.
+func TestBrokenConnectionsOfMessages(t *testing.T) {
+	var broken atomic.Int64
+	hosts, members := joinAll(t, hooks.Hooks{
+		Link: func(c net.Conn) net.Conn { return &fragile{Conn: c, left: 400_000, broken: &broken} },
+	}, []string{"h0", "h1", "h2", "h3"}, patient)
+	for _, a := range []Algorithm{Ring, RecursiveDoubling} {
+		comms := form(t, fmt.Sprint(a), hosts, members, OnHosts(a))
+		for _, n := range []int{10, 5_000, 20_000, 20_000, 5_000, 20_000, 10} {
+			sum(t, comms, n)
+		}
+		leave(t, comms)
+	}
+	if broken.Load() < 8 {
+		t.Errorf("only %d connections broke", broken.Load())
+	}
+}
+
 // stuck is a connection whose writes hang, once that is so, until it is closed.
 type stuck struct {
 	net.Conn
