@@ -84,6 +84,7 @@ type Communicator struct {
 	isLeaving  bool                   // the last operation was started
 	late       lateness
 	multitree  *multitree // if it has several trees; set before it is handed out
+	apart      string     // why processes of a host do not share memory; "": they do, or there is one of each
 	processes  *processes // if several processes of a host are members, and share memory; likewise
 
 	shrunkFrom *Communicator // of recovery.turn: what this one was shrunk from; nil: it was not, or that is forgotten

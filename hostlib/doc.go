@@ -60,6 +60,7 @@
 // tree of Stripes or Roots is a sub-communicator; Roots has one goroutine more, and the
 // lowest ranks of the parts are all neighbours of the first. A Host is one process;
 // several processes of one host have a label each, Config.Process. In a communicator with
-// several of them each has a goroutine more: they reduce in shared memory, and a
+// several of them each has three goroutines more, or two and one for each other process of the
+// host at that with the lowest rank: they reduce, gather and scatter in shared memory, and a
 // sub-communicator of the lowest rank of each host runs operations between hosts.
 package hostlib

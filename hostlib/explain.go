@@ -81,6 +81,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		isCustom = !isFunction
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
+	shares := c.processes != nil && c.processes.carries(&pieced{hostCall: hostCall{Call: k, operation: o}})
 	t := c.policy()
 	a, chosen := c.algorithm(&k, mayTree)
 	var e Explanation
@@ -92,6 +93,8 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		way := Way{Transport: Hosts, Algorithm: Algorithm(by), Predicted: t.costs.Time(k.Collective.Family(), pathsel.ByMessages, &w)}
 		if _, err := schedule.Make(&k, by); err != nil {
 			way.Excluded = strings.TrimPrefix(err.Error(), schedule.ErrCall.Error()+": ")
+		} else if shares {
+			way.Excluded = sharesMemory
 		} else if mayTree && c.options.keepsTree() {
 			way.Excluded = "the communicator's options keep to its tree"
 		} else if mayTree && c.processes != nil {
@@ -103,6 +106,12 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 			}
 		}
 		e.Ways = append(e.Ways, way)
+	}
+	if shares {
+		slices.SortStableFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) })
+		e.Chosen.Transport, e.Reason = c.processes.transport()
+		e.Reason = sharesMemory + "; " + e.Reason
+		return e, nil
 	}
 	p, never, why := &pieced{c: c}, "", ""
 	p.Call, p.operation = k, o
@@ -128,11 +137,14 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	if e.Reason = c.reason(&k, a, mayTree, chosen); why != "" {
 		e.Reason += "; not over the tree: " + why
 	}
+	if c.apart != "" && !schedule.HasTree(k.Collective) {
+		e.Reason += "; " + c.apart
+	}
 	return e, nil
 }
 
 // sharesMemory says why operations that can run over the tree do.
-const sharesMemory = "processes of a host reduce in shared memory, and one of each host over the tree"
+const sharesMemory = "processes of a host use shared memory, and one of each host the tree"
 
 // treeWays returns the ways by the communicator's tree, of hosts and of switches; where processes of a
 // host share memory, those of the operation between hosts. Of pieces they are those of tree, nil where

@@ -251,6 +251,9 @@ func (o *hostOperation) done(err error) {
 		if o.why != "" {
 			reason += "; not over the tree: " + o.why
 		}
+		if c.apart != "" {
+			reason += "; " + c.apart
+		}
 		r.outcome = Outcome{
 			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,
 			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,

@@ -50,7 +50,7 @@ type processes struct {
 	closed   chan struct{}
 	tasks    sync.WaitGroup
 
-	roused chan struct{} // for the goroutine: something is to be done, and nobody does it. It has room for one
+	needed chan struct{} // for the goroutine: something is to be done, and nobody does it. It has room for one
 	stir   stir          // ends a wait in the leaders' loop
 	calls  watch         // of the contexts of those who wait
 
@@ -104,8 +104,8 @@ func (p *processes) leads() bool { return p.process == 0 }
 // communicator. Where some cannot, all operations go over the tree of all processes. After an error
 // the communicator has ended.
 func (c *Communicator) gatherProcesses(ctx context.Context) error {
-	p := &processes{base: c, hosts: hostsOf(c.members), closed: make(chan struct{}), roused: make(chan struct{}, 1)}
-	p.calls.wake = p.nudge
+	p := &processes{base: c, hosts: hostsOf(c.members), closed: make(chan struct{}), needed: make(chan struct{}, 1)}
+	p.calls.wake = p.wake
 	p.host, p.process = p.placeOf(c.rank)
 	p.core = node.Core{Processes: len(p.hosts[p.host]), Own: p.process, Slots: sharedSlots}
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,6 +124,8 @@ func (c *Communicator) gatherProcesses(ctx context.Context) error {
 		c.mu.Lock()
 		if err = c.err; err == nil && why == "" {
 			c.processes = p
+		} else if err == nil {
+			c.apart = "processes of a host do not share memory: " + why
 		}
 		c.mu.Unlock()
 	}
@@ -132,7 +134,7 @@ func (c *Communicator) gatherProcesses(ctx context.Context) error {
 	}
 	p.close(false)
 	if err == nil {
-		c.explain("processes of a host do not share memory: " + why)
+		c.explain(c.apart)
 		c.host.cfg.Log.Warn("operations run over the tree of all processes, since those of a host do not share memory",
 			slog.String("communicator", c.name), slog.String("reason", why))
 		return nil

@@ -206,6 +206,27 @@ func TestProcessesDisagree(t *testing.T) {
 			}
 			return err
 		},
+		"a host gathers to another root": func(c *Communicator) error {
+			var all []int32
+			if c.Rank() == 0 {
+				all = make([]int32, 4)
+			}
+			_, err := Gather(within(t), c, c.Rank()/2, []int32{1}, all)
+			if err == nil {
+				_, err = Barrier(within(t), c)
+			}
+			return err
+		},
+		"rank 1 gathers for all": func(c *Communicator) error {
+			v, all := []int32{1}, make([]int32, 4)
+			var err error
+			if c.Rank() == 1 {
+				_, err = Allgather(within(t), c, v, all)
+			} else {
+				_, err = ReduceScatter(within(t), c, reduce.Sum, all, v)
+			}
+			return err
+		},
 		"rank 3 calls a barrier": func(c *Communicator) error {
 			v := make([]int32, 5)
 			if c.Rank() == 3 {
@@ -280,17 +301,20 @@ func TestProcessesEnd(t *testing.T) {
 	}
 }
 
-// childVariable is set in the process of TestChild.
-const childVariable = "TRIBUTARY_TEST_CHILD"
+// childVariable and listenVariable are set in the process of TestChild: what it does, and its address.
+const (
+	childVariable  = "TRIBUTARY_TEST_CHILD"
+	listenVariable = "TRIBUTARY_TEST_LISTEN"
+)
 
-// TestChild is the process that TestKilledProcesses kills: it prints its address, reads the members,
-// and calls operations for ever, or none.
+// TestChild is a process that other tests start: it prints its address, reads the members, and calls
+// operations for ever, or none, or one before it leaves.
 func TestChild(t *testing.T) {
 	what := os.Getenv(childVariable)
 	if what == "" {
-		t.Skip("it is for TestKilledProcesses")
+		t.Skip("it is for other tests")
 	}
-	h := joinOne(t, "h0", func(c *Config) { c.Process = "child" })
+	h := joinOne(t, "h0", func(c *Config) { c.Process, c.Listen, c.AllowPlaintext = "child", os.Getenv(listenVariable), true })
 	fmt.Println(h.Addr())
 	var members []Member
 	if err := json.NewDecoder(os.Stdin).Decode(&members); err != nil {
@@ -301,10 +325,64 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := make([]int64, 100_000)
-	for what == "calls" && err == nil {
-		_, err = Allreduce(within(t), c, reduce.Sum, v, v)
+	switch what {
+	case "one":
+		sumOf(t, c)
+		leave(t, []*Communicator{c})
+		return
+	case "calls":
+		for err == nil {
+			_, err = Allreduce(within(t), c, reduce.Sum, v, v)
+		}
 	}
 	<-c.Done()
+}
+
+// sumOf sums the ranks of all members at one of them.
+func sumOf(t *testing.T, c *Communicator) Outcome {
+	t.Helper()
+	v := []int64{int64(c.Rank())}
+	o, err := Allreduce(within(t), c, reduce.Sum, v, v)
+	if want := int64(c.Size() * (c.Size() - 1) / 2); err != nil || v[0] != want {
+		t.Errorf("%v, want %d: %v", v, want, err)
+	}
+	return o
+}
+
+// startChild starts a process for TestChild, has what it needs be made, and returns its member and how
+// it gets all members.
+func startChild(t *testing.T, child *exec.Cmd, prepare func(pid int), env ...string) (m Member, begin func([]Member)) {
+	t.Helper()
+	child.Args = append(child.Args, "-test.run=^TestChild$")
+	child.Env, child.Stderr = append(os.Environ(), env...), os.Stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = child.Wait() })
+	t.Cleanup(func() { _ = child.Process.Kill() })
+	if prepare != nil {
+		prepare(child.Process.Pid)
+		if _, err := in.Write([]byte("\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Member{Host: "h0", Process: "child", Addr: strings.TrimSpace(addr)}, func(members []Member) {
+		if err := json.NewEncoder(in).Encode(members); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestKilledProcesses: a process of a host is killed, with the lowest rank of the host or another, while
@@ -314,33 +392,12 @@ func TestKilledProcesses(t *testing.T) {
 	for _, what := range []string{"calls", "is silent"} {
 		for victim := range 2 {
 			t.Run(fmt.Sprintf("rank %d %s", victim, what), func(t *testing.T) {
-				child := exec.Command(os.Args[0], "-test.run=^TestChild$")
-				child.Env = append(os.Environ(), childVariable+"="+what)
-				child.Stderr = os.Stderr
-				in, err := child.StdinPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				out, err := child.StdoutPipe()
-				if err == nil {
-					err = child.Start()
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = child.Wait() }()
-				defer func() { _ = child.Process.Kill() }()
-				addr, err := bufio.NewReader(out).ReadString('\n')
-				if err != nil {
-					t.Fatal(err)
-				}
+				child := exec.Command(os.Args[0])
+				dead, begin := startChild(t, child, nil, childVariable+"="+what)
 				hosts := []*Host{joinOne(t, "h0"), joinOne(t, "h0", func(c *Config) { c.Process = "b" }), joinOne(t, "h1")}
 				members := []Member{hosts[0].Member(), hosts[1].Member(), hosts[2].Member()}
-				dead := Member{Host: "h0", Process: "child", Addr: strings.TrimSpace(addr)}
 				members = append(members[:victim:victim], append([]Member{dead}, members[victim:]...)...)
-				if err := json.NewEncoder(in).Encode(members); err != nil {
-					t.Fatal(err)
-				}
+				begin(members)
 				comms := form(t, "test", hosts, members)
 				var running sync.WaitGroup
 				running.Add(len(comms))
@@ -383,6 +440,10 @@ func TestProcessesOfPieces(t *testing.T) {
 		testPieces[uint8](t, comms, []int{0, 1, 3, 100_001})
 		testPieces[int16](t, comms, []int{1, 5})
 		testPieces[float64](t, comms, []int{0, 100, 30_000})
+		e, err := comms[0].Explain(Question{Collective: "allgather", Elements: 9, Type: reduce.Float64})
+		if err != nil || e.Chosen.Transport != HostTree || !strings.Contains(e.Reason, sharesMemory) {
+			t.Errorf("%v %v", e, err)
+		}
 		leave(t, comms)
 		ended(t, comms...)
 	}

@@ -36,7 +36,7 @@ func (s *stir) end() {
 func (p *processes) run() {
 	for isOver := false; !isOver; {
 		select {
-		case <-p.roused:
+		case <-p.needed:
 		case <-p.closed:
 			isOver = true
 		}
@@ -54,7 +54,7 @@ func (p *processes) run() {
 // where another one runs them.
 func (p *processes) drive(ctx context.Context, r *Request) {
 	if !p.driving.TryLock() {
-		p.nudge()
+		p.wake()
 		return
 	}
 	if p.quit = ctx.Done(); p.quit != nil {
@@ -74,13 +74,13 @@ func (p *processes) drive(ctx context.Context, r *Request) {
 // resume has the goroutine run what is left, or was called while this one could not look.
 func (p *processes) resume(isLeft bool) {
 	if isLeft || p.jobs.Some() {
-		p.rouse()
+		p.callGoroutine()
 	}
 }
 
-func (p *processes) rouse() {
+func (p *processes) callGoroutine() {
 	select {
-	case p.roused <- struct{}{}:
+	case p.needed <- struct{}{}:
 	default:
 	}
 }
@@ -88,15 +88,15 @@ func (p *processes) rouse() {
 // hurry has somebody look at what has changed.
 func (p *processes) hurry() {
 	if !p.driving.TryLock() {
-		p.nudge()
+		p.wake()
 		return
 	}
 	p.driving.Unlock()
-	p.rouse()
+	p.callGoroutine()
 }
 
-// nudge has who runs operations look at what has changed.
-func (p *processes) nudge() {
+// wake has who runs operations look at what has changed.
+func (p *processes) wake() {
 	p.board.Ring(p.process)
 	if p.leads() {
 		p.stir.end()

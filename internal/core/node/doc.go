@@ -23,6 +23,9 @@
 // of a process of its own host reads it once checked. Others, and the leader always, read when
 // the leader has finished.
 //
+// Where the vector is joined from parts of all processes, each copies its own into the first area,
+// and the operation between hosts brings the parts of other hosts there.
+//
 // Each process reduces a range of the elements, in the order of the processes. Short segments
 // the leader reduces alone. A process that dies stops where it is: its counters never pass
 // that, so nobody reads what it has not reduced. Ending such an operation is the caller's.

@@ -176,13 +176,37 @@ func (c *Core) isReady(now Counters, i uint64, s *Segment) bool {
 // Wakes returns who of those that wait may go on after an action that was published: All,
 // process 0, or Nobody.
 func (c *Core) Wakes(now Counters, a Action, s *Segment) int {
-	switch {
-	case a.Kind == Finish, a.Kind == Copy && c.least(now, Copied) > a.Segment, a.Kind == Get && c.least(now, Read) > a.Segment:
+	switch a.Kind {
+	case Finish:
 		return All
-	case a.Kind == Reduce && a.From < a.To && c.isReduced(now, a.Segment, s):
-		return 0
+	case Copy:
+		if c.least(now, Copied) <= a.Segment {
+			return Nobody
+		}
+		if from, to := s.Share(1, c.Processes); from == to && s.Source < 0 && s.Reader == All {
+			return 0 // the others have nothing to do before it has finished
+		}
+		return All
+	case Reduce:
+		if a.From < a.To && c.isReduced(now, a.Segment, s) {
+			return 0
+		}
+	case Get:
+		if c.isAwaited(now, a.Segment) && c.least(now, Read) > a.Segment {
+			return All
+		}
 	}
 	return Nobody
+}
+
+// isAwaited reports whether a process may wait for the slot of a segment.
+func (c *Core) isAwaited(now Counters, i uint64) bool {
+	for p := range c.Processes {
+		if now.Count(Copied, p) == i+uint64(c.Slots) {
+			return true
+		}
+	}
+	return false
 }
 
 // least returns the least of a counter of all processes.

@@ -7,6 +7,9 @@
 // ends, and the other process has not said before that it leaves, that process has died.
 //
 // A process waits on an eventfd of its own, which all have with the memory, so that a goroutine
-// waits and no thread; the others write to it only where the process says that it waits. The memory is freed when all processes
-// have closed it or have died: it has no name that could stay.
+// waits and no thread; or, where it goes on soon, on a futex in the memory, so that no other thread
+// of its own has to be woken. Others wake it only where it says that it waits.
+//
+// The memory is freed when all processes have closed it or have died: it has no name that could
+// stay.
 package sharedmemory

@@ -184,6 +184,9 @@ func Take(ctx context.Context, name string, s Shape, own int) (*Group, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", name)
 	if err != nil {
+		if errors.Is(err, unix.ECONNREFUSED) {
+			err = fmt.Errorf("%w: it has ended, or is in another network namespace", err)
+		}
 		return nil, fmt.Errorf("sharedmemory: calling the first process of the host: %w", err)
 	}
 	conn := c.(*net.UnixConn)
