@@ -1,5 +1,5 @@
 // Package rail sends messages with tags between two hosts, over all rails that join them:
-// a message survives the loss of any rail but the last.
+// a message survives the loss of any rail, and of the last if one is back in time.
 //
 // [On] makes a [Node] on the process's host (package hostlib), with the host's name,
 // certificate, addresses and connections. [Node.Peer] returns the other side of an exchange:
@@ -33,7 +33,8 @@
 // Both hosts need a node, and the one that sends first has to know the other's address
 // (hostlib.Config.Resolve, or membership); no connection is made for a receive. What was on a
 // rail that fails is sent again on another; each message still arrives once, and in order. When the
-// last rail to a peer fails, all requests with that peer fail with a [PeerError], which
+// last rail to a peer fails, the peer is called again, and the next connection goes on. When there
+// is none for hostlib.Config.DeadAfter, all requests with that peer fail with a [PeerError], which
 // names its rails and what happened to each; requests that begin later call it again. A
 // peer that has started again fails the requests with its earlier life, too, and those that
 // began before this host knew.

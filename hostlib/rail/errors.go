@@ -24,7 +24,8 @@ var (
 	ErrWithdrawn = errors.New("rail: the sender has canceled the message")
 	// ErrAccess: no such memory is registered there, or not for this access, or it is smaller.
 	ErrAccess = errors.New("rail: no such memory is registered there for this access, or it is smaller")
-	// ErrLost: the last rail to the peer has failed.
+	// ErrLost: the last rail to the peer has failed, and none was back for hostlib.Config.DeadAfter;
+	// or the peer has ended the session for that.
 	ErrLost = errors.New("rail: the last rail has failed")
 	// ErrUnreachable: no rail to the peer could be brought up.
 	ErrUnreachable = errors.New("rail: the peer cannot be reached")

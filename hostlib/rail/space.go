@@ -37,7 +37,7 @@ const (
 
 // TagSpace opens a space, and returns its part 0. Both sides use the same number, which is not 0:
 // that is the space of Peer's own methods. Messages for a space that is not open are dropped, and
-// are done for their sender. When the last rail to a peer fails while buffered messages to it are
+// are done for their sender. When a peer is lost while buffered messages to it are
 // on their way, onLoss is called, which may be nil and must not wait. The errors are ErrArgument,
 // also for a space that is open, and ErrClosed.
 func (n *Node) TagSpace(number uint64, onLoss func(*Peer)) (*TagSpace, error) {

@@ -8,7 +8,8 @@ import (
 )
 
 // failed reports to the lowest rank, which notifies all. A member that gives up, or
-// whose parent is dead or gone, cannot wait for that word.
+// whose parent is dead or gone, cannot wait for that word. A parent that is taken for dead may live,
+// and be out of reach of some members alone: it hears of it.
 func (c *Core) failed(f wire.Fail) {
 	if c.phase == ended || c.phase == left {
 		return
@@ -16,8 +17,11 @@ func (c *Core) failed(f wire.Fail) {
 	orphan := c.parentGone || f.Kind == wire.FailDead && int(f.Rank) == c.cfg.Parent
 	quits := f.Kind == wire.FailCancel && f.Rank == c.cfg.Rank
 	switch {
-	case orphan && c.fail != nil:
+	case orphan && c.fail != nil: // which the parent has, or nobody needs to know
 		c.end(*c.fail)
+	case orphan && !c.parentGone:
+		c.sendUp(f.Append(nil))
+		c.end(f)
 	case orphan || c.cfg.Parent == NoParent:
 		c.end(f)
 	case quits:
@@ -55,6 +59,7 @@ func (c *Core) dead(rank uint32, why string) {
 		c.departed()
 		return
 	}
+	c.parentGone = c.parentGone || k == nil
 	c.failed(wire.Fail{Kind: wire.FailDead, Rank: rank, Reason: why})
 }
 

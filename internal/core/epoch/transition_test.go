@@ -202,6 +202,15 @@ var transitions = [][4]string{
 	{"left", "failed cancel rank=2", "left 1 round=0", ""},
 	{"ended", "failed cancel rank=2", "ended 1 round=0", ""},
 
+	{"running", "failed dead rank=0", "ended 1 round=0", "member: end dead rank=0; to 0: fail dead rank=0; to 3: fail dead rank=0"},
+	{"alarmed", "failed dead rank=0", "ended 1 round=0 alarm", "member: end dead rank=0; to 0: fail dead rank=0; to 3: fail dead rank=0"},
+	{"collecting", "failed dead rank=0", "ended 1 round=1", "member: end dead rank=0; to 0: fail dead rank=0; to 3: fail dead rank=0"},
+	{"reported", "failed dead rank=0", "ended 1 round=1", "member: end dead rank=0; to 0: fail dead rank=0; to 3: fail dead rank=0"},
+	{"entered", "failed dead rank=0", "ended 3 round=1", "member: end dead rank=0; to 0: fail dead rank=0; to 3: fail dead rank=0"},
+	{"failing", "failed dead rank=0", "ended 1 round=0", "member: end dead rank=7; to 3: fail dead rank=7"},
+	{"left", "failed dead rank=0", "left 1 round=0", ""},
+	{"ended", "failed dead rank=0", "ended 1 round=0", ""},
+
 	{"running", "last-done", "left 1 round=0", "to 0: goodbye; to 3: goodbye"},
 	{"alarmed", "last-done", "left 1 round=0 alarm", "to 0: goodbye; to 3: goodbye"},
 	{"collecting", "last-done", "left 1 round=1", "to 0: goodbye; to 3: goodbye"},

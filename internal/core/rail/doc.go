@@ -1,8 +1,8 @@
 // Package rail has the pure cores of messages over several rails between two hosts.
 //
 // A [Peer] is one host's half of all messages to and from one other host. It stripes
-// them over the paths that there are, and they survive the loss of any path but the
-// last. It follows the bfo component of Open MPI (shared/seeds/rail-failover.txt).
+// them over the paths that there are, and they survive the loss of any path. Where none is left
+// they wait for the next, until [Reach] takes the peer for lost. It follows the bfo component of Open MPI (shared/seeds/rail-failover.txt).
 //
 // # Flows
 //

@@ -2,7 +2,7 @@ package rail
 
 import "github.com/tributary-fabric/tributary/internal/core"
 
-// Fail ends the session: no path is left, or the other side has started again. Every request
+// Fail ends the session: no path was left for too long, or the other side has started again. Every request
 // is done with err: at once, or when the transport has returned its memory. Messages that
 // have arrived whole stay for later receives, before those of the next session, in which
 // both directions begin anew. What the driver has acknowledged has to have been handed to

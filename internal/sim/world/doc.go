@@ -15,7 +15,8 @@
 // A Host may have rails, each a node of its own (nic) with a connection to the same rail of
 // each other member: over them go the messages of collectives by algorithms of hosts. A
 // rail breaks, is cut, slow, or deaf in one direction; a path that owes acknowledgements
-// for too long is closed, as drivers do. Peering is not simulated here: connections are the
+// for too long is closed, as drivers do. A member is lost for another only when no rail has joined
+// them for long, which is so in some stories. Peering is not simulated here: connections are the
 // world's.
 //
 // Addresses are made from node numbers (AddrPort, AddrOf), so that a core's
