@@ -187,7 +187,7 @@ func (m *messages) received(now core.Time, n *railNews) {
 }
 
 // reaches has all rails connect to a member of which something is awaited, and takes it for lost where
-// that has been in vain for too long.
+// none has been able to for too long.
 func (m *messages) reaches(p *railPeer) {
 	link := rail.NoLink
 	for k := range p.conns {
