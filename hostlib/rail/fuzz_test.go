@@ -134,7 +134,7 @@ var recorded = sync.OnceValue(func() (all [classes][][]byte) {
 
 // FuzzNode lets frames of a hostile peer come, recorded ones that are changed and made-up ones,
 // among requests with it and with an honest peer. The node holds no more of it than it allows;
-// what is asked of it ends when its connections do; the honest one is not affected.
+// what is asked of it ends when its connections do, and it cannot be called; the honest one is not affected.
 func FuzzNode(f *testing.F) {
 	all := recorded()
 	for class, frames := range all {
@@ -217,6 +217,7 @@ func FuzzNode(f *testing.F) {
 			}
 			s.end(p)
 		}
+		s.node.failed("hostile", rail.Message, errTest) // of a call, after a frame that has ended the session
 		for i, r := range under {
 			if _, isDone, _ := r.Test(); !isDone {
 				t.Fatalf("request %d is not done", i)
