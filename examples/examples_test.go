@@ -22,9 +22,9 @@ const module = "github.com/tributary-fabric/tributary/"
 // programs are all folders of this one, and what they print, in any order.
 var programs = map[string][]string{
 	"allreduce": {
-		"h0: sum [3 3] by host-tree: this host has no offload manager",
-		"h1: sum [3 3] by host-tree: this host has no offload manager",
-		"h2: sum [3 3] by host-tree: this host has no offload manager",
+		"h0: sum [3 3] by host-tree: the fastest way by the cost model; this host has no offload manager",
+		"h1: sum [3 3] by host-tree: the fastest way by the cost model; this host has no offload manager",
+		"h2: sum [3 3] by host-tree: the fastest way by the cost model; this host has no offload manager",
 	},
 	"broadcast": {"7 succeeded, 1 failed", "server-5: code 28: caches: no space left"},
 	"members":   {"watcher joined", "h1 joined", "h2 joined", "h1 left (departed, exit code 7)", "h2 left (failed)"},

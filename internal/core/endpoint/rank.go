@@ -235,15 +235,12 @@ func (c *Core) Deadline() core.Time {
 // Step takes inputs in order, and then sends what the window allows. What
 // follows from a batch of packets is brought about at once.
 func (c *Core) Step(now core.Time, in []Input, out *Output) {
-	if c.gone { // whatever comes: a lease that it renewed would keep a tree that nobody uses
-		for i := range in {
-			if in[i].Kind == Start {
-				out.Refused = append(out.Refused, Refused{ID: in[i].Operation.ID, Err: ErrEnded})
-			}
-		}
+	c.out = out
+	if c.gone {
+		c.repeat(now, in)
+		c.out = nil
 		return
 	}
-	c.out = out
 	c.frames.reset()
 	c.sOut.Reset()
 	c.sOut.TakesBatches = out.TakesBatches
@@ -255,6 +252,19 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		c.gone, out.Gone = true, true
 	}
 	c.out = nil
+}
+
+// repeat has a member that is gone say goodbye again where that may be lost. It does nothing else,
+// whatever comes: a lease that it renewed would keep a tree that nobody uses.
+func (c *Core) repeat(now core.Time, in []Input) {
+	for i := range in {
+		switch in[i].Kind {
+		case Start:
+			c.out.Refused = append(c.out.Refused, Refused{ID: in[i].Operation.ID, Err: ErrEnded})
+		case Connected:
+			c.agree(now, epoch.Input{Kind: epoch.Connected, From: in[i].Rank})
+		}
+	}
 }
 
 func (c *Core) take(now core.Time, in *Input) {
