@@ -93,7 +93,7 @@ func byName(hosts ...*hostlib.Host) (members []hostlib.Member) {
 // with who has the name, and where, and it forms no communicators. The first one's go on.
 func TestSecondOfOneName(t *testing.T) {
 	hosts := zoneOf(t, 3)
-	comms := form(t, hosts, byName(hosts...), hostlib.OnTree())
+	comms := form(t, hosts, byName(hosts...))
 	second, err := hostlib.Join(t.Context(), hostlib.Config{
 		Name: "h1", Membership: &membership.Config{Bootstrap: []string{hosts[0].Addr()}},
 	})
