@@ -63,11 +63,12 @@ func (f *Fabric) Measure(ctx context.Context, r Run) error {
 		stop(m.members)
 	}
 	// The processes have ended, and so does the talk with them.
-	for _, first := range m.firsts {
-		talk := <-heard
-		if err == nil {
+	for range m.firsts {
+		if talk := <-heard; err == nil { // of any of them
 			err = talk
 		}
+	}
+	for _, first := range m.firsts {
 		err = errors.Join(err, first.close())
 	}
 	return err
