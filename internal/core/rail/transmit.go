@@ -22,6 +22,7 @@ type flight struct {
 	isReply bool
 
 	isCancelled bool // nobody relies on its arrival
+	isAgain     bool // it was sent before
 }
 
 // path is one connection.
@@ -189,9 +190,9 @@ func (p *Peer) transmit(number uint32, i uint8) {
 
 // mayWait reports whether nothing waits for the completion of a fragment: a message that is done
 // for its sender already, or what the other side answers. Where there are several paths, it
-// measures one.
+// measures one; and where a path was lost, the next one may not last long.
 func (p *Peer) mayWait(f *flight) bool {
-	if bits.OnesCount8(p.net.up[Message]) > 1 {
+	if bits.OnesCount8(p.net.up[Message]) > 1 || f.isAgain {
 		return false
 	}
 	switch f.head.kind {
@@ -222,6 +223,7 @@ func (p *Peer) Sent(number uint32, ok bool, now core.Time, out *Output) {
 		}
 		if isAgain := p.completed(f, ok) && f.session == p.session; isAgain {
 			p.counters.Resent++
+			f.isAgain = true
 			p.requeue(number)
 		} else {
 			p.release(number)
