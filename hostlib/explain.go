@@ -81,7 +81,8 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		isCustom = !isFunction
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
-	shares := c.processes != nil && c.processes.carries(&pieced{hostCall: hostCall{Call: k, operation: o}})
+	p := &pieced{hostCall: hostCall{Call: k, operation: o}, c: c}
+	shares := c.processes != nil && c.processes.carries(p)
 	t := c.policy()
 	a, chosen := c.algorithm(&k, mayTree)
 	var e Explanation
@@ -113,8 +114,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		e.Reason = sharesMemory + "; " + e.Reason
 		return e, nil
 	}
-	p, never, why := &pieced{c: c}, "", ""
-	p.Call, p.operation = k, o
+	never, why := "", ""
 	var tree *schedule.Tree
 	switch {
 	case isCustom:

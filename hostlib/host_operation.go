@@ -98,6 +98,22 @@ func tempOf(size int) *[]byte {
 	return &b
 }
 
+// giveBack lets temporary memory be used again; nil: there is none.
+func giveBack(temp *[]byte) {
+	if temp != nil {
+		temps[sizeClass(len(*temp))].Put(temp)
+	}
+}
+
+// callAll calls those that are not nil.
+func callAll(all []func()) {
+	for _, f := range all {
+		if f != nil {
+			f()
+		}
+	}
+}
+
 // run carries the operation on, until it is done or ctx ends: then it reports false, and can be
 // run again, on another goroutine. A schedule is iterated anew then: a coroutine (iter.Pull) could
 // not change between goroutines that are locked to threads and others.
@@ -242,11 +258,7 @@ func (o *hostOperation) done(err error) {
 	r, c := o.request, o.comm
 	if err == nil {
 		o.work.FinishAlone()
-		for _, f := range o.after {
-			if f != nil {
-				f()
-			}
-		}
+		callAll(o.after)
 		reason := reasons[r.chosen][o.algorithm]
 		if o.why != "" {
 			reason += "; not over the tree: " + o.why
@@ -259,9 +271,7 @@ func (o *hostOperation) done(err error) {
 			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,
 		}
 	}
-	if o.temp != nil {
-		temps[sizeClass(len(*o.temp))].Put(o.temp)
-	}
+	giveBack(o.temp)
 	o.in, o.out, o.temp, o.after, o.work = nil, nil, nil, nil, schedule.Run{}
 	c.messaging.ended(r)
 	if err != nil {

@@ -57,15 +57,15 @@ func (p *pieced) fits() (*schedule.Tree, string) {
 	if err != nil {
 		return nil, err.Error()
 	}
-	if o := &p.c.options; t.Form == schedule.United && !(o.functions.Has(reduce.BOr) && o.types.Has(wordOf(&t))) {
-		return nil, fmt.Sprintf("the communicator excludes %s of %s, by which pieces are united", reduce.BOr, wordOf(&t))
+	if o := &p.c.options; t.Form == schedule.United && !(o.functions.Has(reduce.BOr) && o.types.Has(wordOf(t.Width))) {
+		return nil, fmt.Sprintf("the communicator excludes %s of %s, by which pieces are united", reduce.BOr, wordOf(t.Width))
 	}
 	return &t, ""
 }
 
-// wordOf returns the type of elements that are united.
-func wordOf(t *schedule.Tree) reduce.Type {
-	if t.Width == 8 {
+// wordOf returns the type of elements that are united, of so many bytes each.
+func wordOf(width int) reduce.Type {
+	if width == 8 {
 		return reduce.Uint64
 	}
 	return reduce.Uint32
@@ -104,14 +104,8 @@ func (p *pieced) startOverTree(t *schedule.Tree, chosen choice) *Request {
 	}
 	after, temp := append(x.done, p.after...), x.temp
 	r.after = func() {
-		for _, f := range after {
-			if f != nil {
-				f()
-			}
-		}
-		if temp != nil {
-			temps[sizeClass(len(*temp))].Put(temp)
-		}
+		callAll(after)
+		giveBack(temp)
 	}
 	if p.c.options.blocks(&x.o) {
 		x.o.Element, r.blockFloat = reduce.Block32, true
@@ -184,7 +178,7 @@ func (x *overlay) reduce() {
 // unite lays out a vector in which the member's own pieces are, and zeros elsewhere.
 func (x *overlay) unite() {
 	v := x.vector()
-	x.o.Collective, x.o.Function, x.o.Element = wire.Reduce, reduce.BOr, wordOf(x.t)
+	x.o.Collective, x.o.Function, x.o.Element = wire.Reduce, reduce.BOr, wordOf(x.t.Width)
 	x.o.In, x.parts.Holds = v, x.all()
 	size := x.Width * x.Count
 	if x.Collective == schedule.Alltoall {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/node"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // stir ends waits.
@@ -111,7 +112,7 @@ func (p *processes) work(until *Request) {
 		if p.isBroken.Load() {
 			p.failAll()
 		}
-		if len(p.active) == 0 || until != nil && until.over.Happened() || isClosed(p.quit) {
+		if len(p.active) == 0 || until != nil && until.over.Happened() || runner.IsClosed(p.quit) {
 			return
 		}
 		if a := p.action(); a.Kind != node.Wait {
@@ -143,30 +144,21 @@ func (p *processes) rest(isAwaited bool) {
 // driveLeaders steps the leaders' loop where nothing but an operation of theirs is waited for. It
 // reports whether there may be something to do.
 func (p *processes) driveLeaders() bool {
-	if len(p.between) == 0 || p.leaders.multitree != nil || p.core.Started() < p.next || isClosed(p.leaders.loop.Done()) {
+	if len(p.between) == 0 || p.leaders.multitree != nil || p.core.Started() < p.next || runner.IsClosed(p.leaders.loop.Done()) {
 		return false
 	}
 	stirred := p.stir.channel()
 	if !p.mayGoOn() {
 		p.leaders.loop.Drive(&p.between[0].request.over, stirred, p.leaders.isBusy)
 	}
-	return !isClosed(p.leaders.loop.Done())
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
+	return !runner.IsClosed(p.leaders.loop.Done())
 }
 
 // mayGoOn reports whether there is anything to do.
 func (p *processes) mayGoOn() bool {
 	p.take(p.jobs.Poll())
 	_, isDead := p.board.Dead()
-	return p.isBroken.Load() || isClosed(p.quit) || isDead && !p.isLost || p.action().Kind != node.Wait
+	return p.isBroken.Load() || runner.IsClosed(p.quit) || isDead && !p.isLost || p.action().Kind != node.Wait
 }
 
 // begin has the leaders' loop do it on its own.

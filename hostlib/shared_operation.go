@@ -331,9 +331,7 @@ func (p *processes) complete(x *sharedOperation) {
 	}
 	x.outcome.BlockFloat, x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.blockFloat, r.function, r.element, time.Since(r.begun)
 	r.outcome = x.outcome
-	if x.temp != nil {
-		temps[sizeClass(len(*x.temp))].Put(x.temp)
-	}
+	giveBack(x.temp)
 	p.base.messaging.ended(r)
 	r.succeed()
 }

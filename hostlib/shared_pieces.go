@@ -28,9 +28,6 @@ func (p *processes) carries(k *pieced) bool {
 	return false
 }
 
-// unitedParts is how many hosts' parts a packet has to have room for to be united.
-const unitedParts = 4
-
 // startPieces queues a call of pieces, whose request is to be begun or awaited.
 func (p *processes) startPieces(k *pieced) *Request {
 	r := newRequest(p.base)
@@ -40,29 +37,20 @@ func (p *processes) startPieces(k *pieced) *Request {
 		return r
 	}
 	s := &sharedPieces{hostCall: &k.hostCall}
-	o := session.Operation{Collective: wire.Broadcast, Root: uint32(k.Root), Element: reduce.Uint32}
 	width := max(k.Width, 4)
-	if width == 8 {
-		o.Element = reduce.Uint64
-	}
+	o := session.Operation{Collective: wire.Broadcast, Root: uint32(k.Root), Element: wordOf(width)}
 	if k.Collective.Reduces() {
 		o.Collective, o.Function, o.Element, width = wire.Reduce, k.function, reduce.Type(k.element), k.Width
 	}
 	o.Elements = s.layOut(p, width)
-	isShort := o.Elements*width*unitedParts <= len(p.hosts)*p.base.host.cfg.ChunkBytes
+	isShort := schedule.IsShort(o.Elements*width, len(p.hosts), p.base.host.cfg.ChunkBytes)
 	options := &p.base.options
 	s.isUnited = isShort && k.Collective != schedule.Scatter && !k.Collective.Reduces() && options.functions.Has(reduce.BOr) && options.types.Has(o.Element)
 	if options.blocks(&o) {
 		o.Element, r.blockFloat = reduce.Block32, true
 	}
 	if len(k.after) > 0 {
-		r.after = func() {
-			for _, f := range k.after {
-				if f != nil {
-					f()
-				}
-			}
-		}
+		r.after = func() { callAll(k.after) }
 	}
 	x := &sharedOperation{Operation: o, request: r, pieces: s}
 	p.queue(x, func(serial uint16) uint64 { return k.Tag(serial, k.code, k.element) })

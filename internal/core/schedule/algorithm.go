@@ -122,12 +122,14 @@ func Make(c *Call, a Algorithm) (Schedule, error) {
 	if err != nil {
 		return Schedule{}, err
 	}
-	if c.Order != nil && !w.byRank && !c.Ordered {
-		return w.make(c.inOrder()), nil
+	switch {
+	case c.Order == nil:
+	case w.byRank || c.Ordered:
+		c = c.inRanks()
+	default:
+		c = c.inOrder()
 	}
-	inRanks := *c
-	inRanks.Order = nil
-	return w.make(&inRanks), nil
+	return w.make(c), nil
 }
 
 // Can reports whether an algorithm can do a call.

@@ -41,6 +41,13 @@ func (c *Call) inOrder() *Call {
 	return &p
 }
 
+// inRanks returns the call without Order.
+func (c *Call) inRanks() *Call {
+	p := *c
+	p.Order = nil
+	return &p
+}
+
 // actual returns the rank at a position.
 func (c *Call) actual(position int) int {
 	if c.Order == nil {

@@ -371,9 +371,7 @@ func (x *trial) carryOut(a Algorithm, random *rand.Rand, eager bool) (*group, er
 	for rank, m := range g.members {
 		got := m.Out
 		if c := x.calls[rank]; c.InPlace && (c.Collective == ReduceScatter || c.Collective == ReduceScatterv) {
-			inRanks := *c
-			inRanks.Order = nil
-			at, _ := inRanks.slices()
+			at, _ := c.inRanks().slices()
 			got = [][]byte{m.At(at(rank))}
 		} else {
 			for i, b := range m.In {

@@ -42,6 +42,10 @@ type Load struct{ Packets, Bytes int }
 // have the bytes of all pieces then.
 const unitedPieces = 4
 
+// IsShort reports whether a vector of the pieces of n members is short enough for packets of at most so
+// many bytes to unite them.
+func IsShort(bytes, n, chunkBytes int) bool { return bytes <= n*chunkBytes/unitedPieces }
+
 // mostUnited is how many chunks an alltoall may have, which is always united.
 const mostUnited = 64
 
@@ -51,7 +55,7 @@ func OverTree(c *Call, chunkBytes int) (Tree, error) {
 	t := Tree{call: c, Width: c.Width}
 	switch n := c.Size; c.Collective {
 	case Gather, Allgather, Allgatherv:
-		if c.bytes(c.Elements()) <= n*chunkBytes/unitedPieces {
+		if IsShort(c.bytes(c.Elements()), n, chunkBytes) {
 			t.unite()
 			break
 		}

@@ -74,7 +74,7 @@ func (t *stepLock) resume() {
 // goroutine.
 func (l *Loop[In, Out]) Drive(it *Event, quit <-chan struct{}, busy func() bool) {
 	t := &l.stepLock
-	for !it.Happened() && !isClosed(quit) && !l.stopped() {
+	for !it.Happened() && !IsClosed(quit) && !l.stopped() {
 		if !l.listens() {
 			l.drain()
 			l.standBy(it, quit)
@@ -88,7 +88,7 @@ func (l *Loop[In, Out]) Drive(it *Event, quit <-chan struct{}, busy func() bool)
 			return
 		}
 		if l.relieve(it, quit) {
-			for !it.Happened() && !isClosed(quit) && !l.quiet() && l.cycle() {
+			for !it.Happened() && !IsClosed(quit) && !l.quiet() && l.cycle() {
 			}
 			t.token <- struct{}{}
 		}
@@ -157,7 +157,8 @@ func (l *Loop[In, Out]) relieve(it *Event, quit <-chan struct{}) bool {
 // standBy waits while others do the work.
 func (l *Loop[In, Out]) standBy(it *Event, quit <-chan struct{}) { it.Await(quit, l.done) }
 
-func isClosed(c <-chan struct{}) bool {
+// IsClosed reports whether a channel that nothing is sent on is closed.
+func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

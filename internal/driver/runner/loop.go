@@ -294,11 +294,4 @@ func (l *Loop[In, Out]) receive() bool {
 	return true
 }
 
-func (l *Loop[In, Out]) stopped() bool {
-	select {
-	case <-l.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (l *Loop[In, Out]) stopped() bool { return IsClosed(l.stop) }
