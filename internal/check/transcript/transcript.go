@@ -61,6 +61,17 @@ func Lines(commands string) []string {
 	return lines
 }
 
+// BlockLines is Blocks of what do makes of each command of a block, one after the other.
+func BlockLines(text string, do func(line string) string) string {
+	return Blocks(text, func(commands string) string {
+		var b strings.Builder
+		for _, line := range Lines(commands) {
+			b.WriteString(do(line))
+		}
+		return b.String()
+	})
+}
+
 // Commands returns text with what do makes of each command: a line, ---- and
 // its output, parted by an empty line. Comments stand alone.
 func Commands(text string, do func(line string) string) string {

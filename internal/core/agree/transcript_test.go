@@ -23,13 +23,9 @@ import (
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(text string) string {
 		var s scene
-		return transcript.Blocks(text, func(commands string) string {
+		return transcript.BlockLines(text, func(line string) string {
 			s.text.Reset()
-			for _, line := range transcript.Lines(commands) {
-				if line != "" {
-					s.do(line)
-				}
-			}
+			s.do(line)
 			return s.text.String()
 		})
 	})

@@ -98,13 +98,7 @@ func TestTranscripts(t *testing.T) {
 			Seeds: []string{"10.0.0.1:74"}, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")},
 			Flaps: 3, MaxNeighbors: 3,
 		})
-		return transcript.Blocks(text, func(commands string) string {
-			var b strings.Builder
-			for _, line := range transcript.Lines(commands) {
-				b.WriteString(tr.command(line))
-			}
-			return b.String()
-		})
+		return transcript.BlockLines(text, tr.command)
 	})
 }
 

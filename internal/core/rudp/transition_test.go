@@ -290,14 +290,12 @@ func clean(s string) string {
 func TestTranscripts(t *testing.T) {
 	transcript.Run(t, func(text string) string {
 		s := newScripted()
-		return transcript.Blocks(text, func(commands string) string {
-			var b strings.Builder
-			for _, line := range transcript.Lines(commands) {
-				if out := s.do(line); out != "" {
-					b.WriteString(strings.ReplaceAll(out, "; ", "\n") + "\n")
-				}
+		return transcript.BlockLines(text, func(line string) string {
+			out := s.do(line)
+			if out == "" {
+				return ""
 			}
-			return b.String()
+			return strings.ReplaceAll(out, "; ", "\n") + "\n"
 		})
 	})
 }
