@@ -12,6 +12,7 @@ import (
 // exchange is random traffic between two Peers, with what is expected of it.
 type exchange struct {
 	*world
+	lines   []string // what has happened
 	random  *rand.Rand
 	memory  [2]Memory
 	regions [2][]byte
@@ -63,6 +64,7 @@ func newExchange(t *rapid.T) *exchange {
 		choice = func() scheduler { return &Rails{} }
 	}
 	x.world = newWorld(rails, configs, choice, nil)
+	x.trace = func(format string, args ...any) { x.lines = append(x.lines, fmt.Sprintf(format, args...)) }
 	x.most = 1 << 20
 	if rapid.Bool().Draw(t, "in any order") {
 		x.pick = func(n int) int { return x.random.IntN(n) }
@@ -270,19 +272,22 @@ func (x *exchange) check() error {
 func TestOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newExchange(t)
-		var lines []string
-		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 		x.drawTraffic(t)
 		x.drawFailures(t)
-		x.mark()
-		x.rest()
-		if err := x.check(); err != nil {
-			for _, line := range lines {
-				t.Log(line)
-			}
-			t.Fatal(err)
-		}
+		x.finish(t)
 	})
+}
+
+// finish runs what is left, and compares.
+func (x *exchange) finish(t *rapid.T) {
+	x.mark()
+	x.rest()
+	if err := x.check(); err != nil {
+		for _, line := range x.lines {
+			t.Log(line)
+		}
+		t.Fatal(err)
+	}
 }
 
 // mark notes the messages that posted receives take.

@@ -54,8 +54,6 @@ func TestSessions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newExchange(t)
 		x.minSize = 1
-		var lines []string
-		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 		x.drawTraffic(t)
 		x.stop = rapid.IntRange(1, 150).Draw(t, "end")
 		x.drawFailures(t)
@@ -71,14 +69,7 @@ func TestSessions(t *testing.T) {
 		}
 		x.drawTraffic(t)
 		x.drawFailures(t)
-		x.mark()
-		x.rest()
-		if err := x.check(); err != nil {
-			for _, line := range lines {
-				t.Log(line)
-			}
-			t.Fatal(err)
-		}
+		x.finish(t)
 	})
 }
 

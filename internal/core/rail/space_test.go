@@ -2,7 +2,6 @@ package rail
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -14,8 +13,6 @@ import (
 func TestEndSpace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newExchange(t)
-		var lines []string
-		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 		x.drawTraffic(t)
 		for side := range uint8(2) {
 			x.after(rapid.IntRange(0, 80).Draw(t, "end"), event{what: calls, side: side, do: func() { x.endSpace(side) }})
@@ -25,14 +22,7 @@ func TestEndSpace(t *testing.T) {
 			x.endSpace(side)
 		}
 		x.run()
-		x.mark()
-		x.rest()
-		if err := x.check(); err != nil {
-			for _, line := range lines {
-				t.Log(line)
-			}
-			t.Fatal(err)
-		}
+		x.finish(t)
 	})
 }
 
@@ -42,8 +32,6 @@ func TestEndSpace(t *testing.T) {
 func TestEndWithoutPath(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newExchange(t)
-		var lines []string
-		x.trace = func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 		x.drawTraffic(t)
 		x.stop = rapid.IntRange(1, 150).Draw(t, "end")
 		x.drawFailures(t)
@@ -73,14 +61,7 @@ func TestEndWithoutPath(t *testing.T) {
 			x.raise(uint8(i))
 		}
 		x.run()
-		x.mark()
-		x.rest()
-		if err := x.check(); err != nil {
-			for _, line := range lines {
-				t.Log(line)
-			}
-			t.Fatal(err)
-		}
+		x.finish(t)
 	})
 }
 
