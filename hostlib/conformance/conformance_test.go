@@ -96,17 +96,25 @@ func formProcesses(t *testing.T, counts []int, options ...hostlib.GroupOption) [
 
 // TestProcesses: hosts with 1 to 4 processes pass, also 17 members on uneven ones, and one host alone.
 func TestProcesses(t *testing.T) {
-	for _, counts := range [][]int{{4}, {2, 2}, {1, 3, 2}, {4, 3, 1, 4, 2, 3}} {
+	hosts := [][]int{{4}, {2, 2}, {1, 3, 2}, {4, 3, 1, 4, 2, 3}}
+	if *full {
+		hosts = append(hosts, []int{2}, []int{3}, []int{1, 2}, []int{3, 1}, []int{4, 4}, []int{1, 1, 4}, []int{3, 3, 3}, []int{4, 4, 4, 4, 1})
+	}
+	for _, counts := range hosts {
 		t.Run(fmt.Sprint(counts), func(t *testing.T) {
-			cfg := few()
-			cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Int32, reduce.BFloat16}, []reduce.Function{reduce.Sum, reduce.MinLoc}, []int{0, 1, 13, 140_000}
-			cfg.Collectives = []string{"allreduce", "reduce", "broadcast", "barrier"}
-			if len(counts) > 4 {
-				cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Float32}, []reduce.Function{reduce.Sum}, []int{0, 1, 300}
-				cfg.Collectives = nil
+			selections := []Config{few(), long()}
+			if !*full {
+				cfg := long()
+				cfg.Collectives = []string{"allreduce", "reduce", "broadcast", "barrier"}
+				if len(counts) > 4 {
+					cfg = Config{Types: []reduce.Type{reduce.Float32}, Functions: []reduce.Function{reduce.Sum}, Counts: []int{0, 1, 300}}
+				}
+				selections = []Config{cfg}
 			}
-			if r := try(t, formProcesses(t, counts), cfg); r.Transports[hostlib.HostTree] == 0 {
-				t.Errorf("%+v", r)
+			for _, cfg := range selections {
+				if r := try(t, formProcesses(t, counts), cfg); r.Transports[hostlib.HostTree] == 0 {
+					t.Errorf("%+v", r)
+				}
 			}
 		})
 	}
@@ -131,10 +139,30 @@ func try(t *testing.T, comms []*hostlib.Communicator, cfg Config) Result {
 	return results[0]
 }
 
-// full has every test run with every function, type and count, which takes many minutes:
+// full has every test run with every function, type and count, and with 1 to 17 members:
 //
 //	go test ./hostlib/conformance -full -timeout 120m
 var full = flag.Bool("full", false, "run the whole suite by every algorithm")
+
+// sizes are of communicators: all to 17, or the given ones.
+func sizes(few ...int) []int {
+	if !*full {
+		return few
+	}
+	all := make([]int, 17)
+	for i := range all {
+		all[i] = i + 1
+	}
+	return all
+}
+
+// long is a selection of few functions and types, with vectors of several segments of shared memory.
+func long() Config {
+	return Config{
+		Functions: []reduce.Function{reduce.Sum, reduce.MinLoc}, Types: []reduce.Type{reduce.Int32, reduce.BFloat16},
+		Counts: []int{0, 1, 13, 140_000},
+	}
+}
 
 // few is a selection that takes little time.
 func few() Config {
@@ -170,8 +198,8 @@ func TestWrongResult(t *testing.T) {
 // of are the collectives of each algorithm.
 var of = map[hostlib.Algorithm][]string{
 	hostlib.AutoAlgorithm:     nil, // all
-	hostlib.Linear:            {"gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce-scatter", "reduce-scatterv"},
-	hostlib.Binomial:          {"reduce", "broadcast", "gather", "scatter"},
+	hostlib.Linear:            {"allreduce", "barrier", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv", "reduce-scatter", "reduce-scatterv"},
+	hostlib.Binomial:          {"allreduce", "reduce", "broadcast", "barrier", "gather", "scatter"},
 	hostlib.Chain:             {"broadcast", "scan", "exscan"},
 	hostlib.Ring:              {"allreduce", "allgather", "allgatherv", "reduce-scatter", "reduce-scatterv"},
 	hostlib.RecursiveDoubling: {"allreduce", "allgather", "scan", "exscan"},
@@ -186,12 +214,17 @@ var of = map[hostlib.Algorithm][]string{
 
 // TestAlgorithms: every algorithm passes, with members in any number.
 func TestAlgorithms(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 4, 5, 8} {
+	for _, n := range sizes(1, 2, 3, 4, 5, 8) {
 		for _, a := range hostlib.Algorithms() {
 			t.Run(fmt.Sprintf("%d/%s", n, a), func(t *testing.T) {
 				cfg := few()
 				cfg.Collectives = of[a]
 				r := try(t, form(t, n, hostlib.OnHosts(a)), cfg)
+				if *full {
+					cfg = long()
+					cfg.Collectives = of[a]
+					try(t, form(t, n, hostlib.OnHosts(a)), cfg)
+				}
 				isPower := n&(n-1) == 0
 				if r.Cases == 0 || a != hostlib.AutoAlgorithm && n > 1 && r.Algorithms[a] == 0 && (isPower || a != hostlib.Halving) {
 					t.Errorf("nothing ran by it: %v", r)
@@ -209,21 +242,23 @@ func TestAlgorithms(t *testing.T) {
 // TestSeventeen: so many members pass, on the tree of hosts and by hosts.
 func TestSeventeen(t *testing.T) {
 	cfg := few()
-	cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Float32}, []reduce.Function{reduce.Sum}, []int{0, 1, 300}
+	if !*full {
+		cfg.Types, cfg.Functions, cfg.Counts = []reduce.Type{reduce.Float32}, []reduce.Function{reduce.Sum}, []int{0, 1, 300}
+	}
 	for _, options := range [][]hostlib.GroupOption{nil, {hostlib.OnHosts()}} {
 		try(t, form(t, 17, options...), cfg)
 	}
 }
 
-// piecesOnTree are the collectives of pieces that a communicator's tree carries.
-var piecesOnTree = []string{"gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce-scatter", "reduce-scatterv"}
+// onTree are the collectives that a communicator's tree carries.
+var onTree = []string{"allreduce", "reduce", "broadcast", "barrier", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce-scatter", "reduce-scatterv"}
 
-// TestOnTree: collectives of pieces pass over the tree, with pieces that are shorter and longer than
+// TestOnTree: collectives pass over the tree, those of pieces with pieces that are shorter and longer than
 // a packet.
 func TestOnTree(t *testing.T) {
-	for _, n := range []int{2, 3, 5, 8} {
+	for _, n := range sizes(2, 3, 5, 8) {
 		cfg := few()
-		cfg.Collectives = piecesOnTree
+		cfg.Collectives = onTree
 		r := try(t, form(t, n, hostlib.OnTree()), cfg)
 		if r.Transports[hostlib.HostTree] == 0 || r.Transports[hostlib.HostTree] < 5*r.Transports[hostlib.Hosts] {
 			t.Errorf("%d members: %+v", n, r)

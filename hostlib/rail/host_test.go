@@ -83,8 +83,11 @@ func same(kinds ...TestKind) [2][]TestKind {
 	return [2][]TestKind{kinds, kinds}
 }
 
-// wirings are those on which messages are tested.
+// wirings are those on which messages are tested. In short mode they are those of several kinds.
 func wirings() []wiring {
+	if testing.Short() {
+		return []wiring{{same(tcp), false}, {same(tcp, tcp), true}, {same(tcp, udp), true}, {[2][]TestKind{{tcp, tcp, tcp}, {tcp}}, false}}
+	}
 	return []wiring{
 		{same(tcp), false}, {same(tcp), true}, {same(tcp, tcp), false}, {same(tcp, tcp), true}, {same(tcp, tcp, tcp), false},
 		{same(tcp, udp), false}, {same(tcp, udp), true}, {same(udp, udp), false},

@@ -325,7 +325,7 @@ func exchange(t *testing.T, a, b *Peer, rounds int, sizes []int) {
 // long as one rail is left.
 func TestCuts(t *testing.T) {
 	sizes := []int{0, 8, 1000, 16 << 10, 16<<10 + 1, 300 << 10, 2 << 20}
-	for seed := range uint64(20) {
+	for seed := range fewer(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			f, a, b := pair(t, 3, Config{})
 			r := rand.New(rand.NewPCG(seed, 0))
@@ -349,7 +349,7 @@ func TestCuts(t *testing.T) {
 // written whole, as long as some rail comes back.
 func TestCutsOfAll(t *testing.T) {
 	sizes := []int{0, 8, 1000, 16 << 10, 16<<10 + 1, 300 << 10, 2 << 20}
-	for seed := range uint64(12) {
+	for seed := range fewer(12) {
 		rails := 1 + int(seed%3)
 		t.Run(fmt.Sprintf("rails=%d/seed=%d", rails, seed), func(t *testing.T) {
 			f := newFabric(t, rails)
@@ -501,4 +501,12 @@ func TestManyPeers(t *testing.T) {
 			t.Errorf("from peer %d: %q", i, got[i])
 		}
 	}
+}
+
+// fewer is n, or a quarter of it in short mode.
+func fewer(n uint64) uint64 {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
 }
