@@ -40,16 +40,21 @@ func (w Way) String() string {
 
 // Explanation is how a communicator does an operation, and why.
 type Explanation struct {
-	Chosen  Way
-	Reason  string // in words
-	Ways    []Way  // all, the fastest first
-	Waiting *Wait  // the oldest operation of this member that has not ended, and for whom it waits; nil: there is none
+	Chosen Way
+	Reason string // in words
+	Ways   []Way  // all, the fastest first
+	// LinkRate is the bit/s of a member's link by which times are predicted; 0: it is not known.
+	LinkRate int64
+	Waiting  *Wait // the oldest operation of this member that has not ended, and for whom it waits; nil: there is none
 }
 
 // String returns the explanation as lines of text.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Chosen, e.Reason)
+	if e.LinkRate > 0 {
+		fmt.Fprintf(&b, "  with links of %.4g Mbit/s\n", float64(e.LinkRate)/1e6)
+	}
 	for _, w := range e.Ways {
 		fmt.Fprintf(&b, "  %-20s %10v", w, w.Predicted.Round(100*time.Nanosecond))
 		if w.Excluded != "" {
@@ -85,7 +90,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	shares := c.processes != nil && c.processes.carries(p)
 	t := c.policy()
 	a, chosen := c.algorithm(&k, mayTree)
-	var e Explanation
+	e := Explanation{LinkRate: t.costs.LinkRate}
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
 	}

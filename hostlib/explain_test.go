@@ -11,6 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // costsOf returns costs by which a way of each kind takes so long.
@@ -219,14 +220,18 @@ func TestPolicy(t *testing.T) {
 		switches, measured bool
 		given, shared      int
 		processors         int
-	}{{false, false, 0, 0, 0}, {true, false, 0, 2, 2}, {true, true, 3, 2, 3}} {
-		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: x.given}
+		own, links, rate   int64 // the rate of the costs, that of the fabric, and the policy's
+	}{
+		{false, false, 0, 0, 0, 0, 0, 0}, {true, false, 0, 2, 2, 0, 5e9, 5e9}, {true, true, 3, 2, 3, 7, 0, 7},
+		{false, false, 0, 2, 2, 7, 8, 7}, {false, true, 0, 2, 2, 8, 7, 7}, {false, false, 1, 0, 1, pathsel.MaxLinkRate, 0, pathsel.MaxLinkRate},
+	} {
+		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: x.given, LinkRate: x.own}
 		if x.measured {
 			costs.Rates[pathsel.OfScan][pathsel.ByMessages][pathsel.Start]++
 		}
-		want := newPolicy(costs, x.switches, x.shared)
+		want := newPolicy(costs, x.switches, x.shared, x.links)
 		got, err := readPolicy(slices.Clone(want.coded))
-		if err != nil || *got.costs != *want.costs || got.switches != x.switches || got.measured != x.measured || got.costs.Processors != x.processors || costs.Processors != x.given {
+		if err != nil || *got.costs != *want.costs || got.switches != x.switches || got.measured != x.measured || got.costs.Processors != x.processors || got.costs.LinkRate != x.rate || costs.Processors != x.given || costs.LinkRate != x.own {
 			t.Errorf("%+v: %+v, %v", x, got, err)
 		}
 		for n := range want.coded {
@@ -259,6 +264,56 @@ func TestCostsOfManager(t *testing.T) {
 				return sum(t, comms, 1)[0].Transport == want && err == nil && e.Chosen.Transport == want && e.Chosen == e.Ways[0] && e.Chosen.Predicted <= 3*time.Microsecond
 			})
 		})
+	}
+}
+
+// TestLinkRate: members predict times by the rate of the links that the manager's topology has, whether it
+// has costs or not; without a manager by that of the lowest rank's costs.
+func TestLinkRate(t *testing.T) {
+	const elements = 1 << 18 // of four bytes: 42 ms at 200 Mbit/s
+	slow := func(rate int64) *topology.Graph {
+		e := topology.DefaultEquipment()
+		e.Link.Bandwidth = rate
+		g, err := e.LeafSpine(2, 2, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	predicts := func(t *testing.T, c *Communicator, rate int64) bool {
+		e, err := c.Explain(Question{Collective: "allreduce", Elements: elements, Type: reduce.Float32, Operator: reduce.Sum})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range e.Ways {
+			if w.Algorithm == Ring && e.LinkRate == 200e6 && w.Predicted < 63*time.Millisecond {
+				t.Errorf("a ring takes %v", w.Predicted)
+			}
+		}
+		return e.LinkRate == rate && strings.Contains(e.String(), "with links of ") == (rate > 0)
+	}
+	for name, model := range map[string]*pathsel.Costs{"built-in costs": nil, "costs of the manager": pathsel.DefaultCosts()} {
+		t.Run(name, func(t *testing.T) {
+			f := newFabric(t, 1, nil)
+			f.manager.Kill()
+			f.cfg.Topology, f.cfg.Model = slow(200e6), pathsel.DefaultModel()
+			f.cfg.Model.Costs = model
+			f.startManager()
+			hosts, members := f.join()
+			comms := form(t, "job", hosts, members, OnHosts())
+			until(within(t), t, "the members know the links' rate", func() bool {
+				sum(t, comms, 1)
+				return !slices.ContainsFunc(comms, func(c *Communicator) bool { return !predicts(t, c, 200e6) })
+			})
+		})
+	}
+	hosts, members := joinAs(t, []string{"a", "b", "c"}, func(c *Config) {
+		c.Costs = &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, LinkRate: 1e9}
+	})
+	for rank, c := range form(t, "job", hosts, members) {
+		if !predicts(t, c, 1e9) {
+			t.Errorf("rank %d does not know the links' rate", rank)
+		}
 	}
 }
 

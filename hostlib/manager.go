@@ -210,6 +210,11 @@ func (c *Communicator) heard(t *client.Notify) {
 		}})
 	case t.Withdrawal != nil:
 		c.news(endpoint.Withdraw, endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why})
+	case t.Links != nil:
+		c.mu.Lock()
+		c.status.linkRate = t.Links.Rate
+		c.mu.Unlock()
+		c.wish()
 	case t.Group != 0:
 		c.news(endpoint.Notice, endpoint.News{Notice: wire.Notice{Group: t.Group}})
 	default:

@@ -27,6 +27,8 @@ type status struct {
 	offered map[uint32][]manager.TreeReducer // what reduces in epochs that were not entered yet
 	isFinal bool                             // settled is closed
 	isLate  bool                             // no tree has come in time
+
+	linkRate int64 // manager.Links.Rate; 0: the manager does not know it
 }
 
 // chapter is an epoch that was entered.

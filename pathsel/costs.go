@@ -52,15 +52,6 @@ func (w *Work) Shared(processors int) (n [Terms]float64) {
 // Rates are what one of each Term costs.
 type Rates [Terms]time.Duration
 
-// time returns how long so many of each term take.
-func (r *Rates) time(n *[Terms]float64) time.Duration {
-	sum := 0.0
-	for i := range n {
-		sum += n[i] * float64(r[i])
-	}
-	return time.Duration(min(sum, float64(time.Hour)*1e5))
-}
-
 // Kind is a kind of ways, which have Rates of their own.
 type Kind uint8
 
@@ -118,7 +109,12 @@ type Costs struct {
 	Rates [Families][Kinds]Rates
 	// Processors are those that all hosts share, as in namespaces of one machine; 0: each has its own.
 	Processors int
+	// LinkRate is the bit/s of a member's link, in each direction; 0: unknown.
+	LinkRate int64
 }
+
+// MaxLinkRate is the most that Costs.LinkRate may be.
+const MaxLinkRate = 1e18
 
 // MaxProcessors is the most that Costs.Processors may be.
 const MaxProcessors = 1 << 20
@@ -141,20 +137,43 @@ func (c *Costs) All() iter.Seq2[string, *time.Duration] {
 // Knows reports whether there are rates for a kind of ways of a collective. If not, Time returns 0.
 func (c *Costs) Knows(f Family, k Kind) bool { return c.Rates[f][k] != Rates{} }
 
-// Time returns how long work takes.
+// Time returns how long work takes: the sum of what its terms cost. Bytes cost what processors need for
+// them, or what the busiest member's take on its link, whichever is more.
 func (c *Costs) Time(f Family, k Kind, w *Work) time.Duration {
-	n := w.Shared(c.Processors)
-	return c.Rates[f][k].time(&n)
+	if !c.Knows(f, k) {
+		return 0
+	}
+	n, sum := w.Shared(c.Processors), 0.0
+	for t, rate := range c.Rates[f][k] {
+		cost := n[t] * float64(rate)
+		if Term(t) == Link {
+			cost = max(cost, onLink(w, c.LinkRate))
+		}
+		sum += cost
+	}
+	return time.Duration(min(sum, float64(time.Hour)*1e5))
+}
+
+// onLink returns the nanoseconds that the bytes of the busiest member take on its link; 0: its rate is
+// unknown.
+func onLink(w *Work, rate int64) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	return w.Busiest[Link] * (1 << 20) * 8e9 / float64(rate)
 }
 
 // DefaultCosts returns those of hosts with processors of their own. What a processor needs for each
 // term was measured in network namespaces. They are not to be changed.
 func DefaultCosts() *Costs { return &defaultCosts }
 
-// Validate reports what is out of range: each rate is 0 to an hour.
+// Validate reports what is out of range: each of Rates is 0 to an hour.
 func (c *Costs) Validate() error {
 	if c.Processors < 0 || c.Processors > MaxProcessors {
 		return fmt.Errorf("%w: costs.processors of %d is not within 0 and %d", ErrModel, c.Processors, MaxProcessors)
+	}
+	if c.LinkRate < 0 || c.LinkRate > MaxLinkRate {
+		return fmt.Errorf("%w: costs.link_rate of %d bit/s is not within 0 and %d", ErrModel, c.LinkRate, int64(MaxLinkRate))
 	}
 	for name, d := range c.All() {
 		if *d < 0 || *d > time.Hour {

@@ -12,6 +12,8 @@ type Timed struct {
 	Kind   Kind
 	Work   Work
 	Took   time.Duration
+	// LinkRate is that of the members' links, as in Costs; 0: as fast as processors are.
+	LinkRate int64
 }
 
 // FittedCosts are costs and how well they fit.
@@ -36,6 +38,16 @@ const prior = 3
 // cable, its share of a system call, a link of 1 Tbit/s, and copying at 50 GB/s.
 var least = [Kinds]Rates{ByMessages: {Step: time.Microsecond, Message: 100 * time.Nanosecond, Link: 8400 * time.Nanosecond, Local: 20 * time.Microsecond}}
 
+// terms returns how many of each term a row has, and the seconds that they took. Where links took most of
+// the time, bytes say nothing of processors: what remains is that of the other terms.
+func (r *Timed) terms(processors int) (n [Terms]float64, took float64) {
+	n, took = r.Work.Shared(processors), r.Took.Seconds()
+	if wire := onLink(&r.Work, r.LinkRate) / 1e9; 2*wire > took {
+		n[Link], took = 0, max(0, took-wire)
+	}
+	return n, took
+}
+
 // FitCosts returns the costs of hosts that share so many processors (0: each has its own) which predict
 // the rows with the least sum of squared relative errors. Rates of one kind of ways are alike for all
 // collectives, within a factor of 1.5, or 4 for trees, and the more so the fewer rows there are. What no row says anything of stays as in base.
@@ -48,18 +60,20 @@ func FitCosts(base *Costs, processors int, rows []Timed) (FittedCosts, error) {
 	var all [Kinds]normal
 	var each [Families][Kinds]normal
 	var works [Families][Kinds][][Terms]float64
+	var linked [Families][Kinds]bool // links took most of the time of a row
 	for i := range rows {
 		r := &rows[i]
 		if r.Took <= 0 || r.Kind >= Kinds || r.Family >= Families {
 			return fit, fmt.Errorf("fit costs: %w: row %d has no time, or no kind or family", ErrModel, i)
 		}
-		n := r.Work.Shared(processors)
+		n, took := r.terms(processors)
+		linked[r.Family][r.Kind] = linked[r.Family][r.Kind] || n[Link] < r.Work.Busiest[Link]
 		works[r.Family][r.Kind] = append(works[r.Family][r.Kind], n)
 		for _, equations := range []*normal{&all[r.Kind], &each[r.Family][r.Kind]} {
 			if *equations == nil {
 				*equations = newNormal(int(Terms))
 			}
-			equations.add(n[:], r.Took.Seconds(), 1/(r.Took.Seconds()*r.Took.Seconds()))
+			equations.add(n[:], took, 1/(r.Took.Seconds()*r.Took.Seconds()))
 		}
 	}
 	for k, together := range all {
@@ -69,6 +83,7 @@ func FitCosts(base *Costs, processors int, rows []Timed) (FittedCosts, error) {
 		var common, from, to [Terms]float64
 		for t := range common {
 			from[t], to[t] = least[k][t].Seconds(), math.Inf(1)
+			common[t] = from[t]
 		}
 		together.solveWithin(common[:], from[:], to[:])
 		for t := range common {
@@ -81,6 +96,9 @@ func FitCosts(base *Costs, processors int, rows []Timed) (FittedCosts, error) {
 			var x [Terms]float64
 			for t, d := range base.Rates[f][k] {
 				x[t] = d.Seconds()
+			}
+			if linked[f][k] { // and perhaps no row says what a processor needs
+				x[Link] = max(x[Link], from[Link])
 			}
 			own := &works[f][k]
 			for i := range *own {
@@ -101,7 +119,8 @@ func FitCosts(base *Costs, processors int, rows []Timed) (FittedCosts, error) {
 	}
 	for i := range rows {
 		r := &rows[i]
-		off := fit.Time(r.Family, r.Kind, &r.Work).Seconds()/r.Took.Seconds() - 1
+		at := Costs{Rates: fit.Rates, Processors: processors, LinkRate: r.LinkRate}
+		off := at.Time(r.Family, r.Kind, &r.Work).Seconds()/r.Took.Seconds() - 1
 		fit.Worst, fit.Mean = max(fit.Worst, off, -off), fit.Mean+max(off, -off)/float64(len(rows))
 	}
 	return fit, nil

@@ -40,8 +40,11 @@ type way struct {
 	pathsel.Timed
 }
 
-// by returns its time by costs.
-func (w *way) by(costs *pathsel.Costs) time.Duration { return costs.Time(w.Family, w.Kind, &w.Work) }
+// by returns its time by costs, with the links that it was measured on.
+func (w *way) by(costs *pathsel.Costs) time.Duration {
+	at := pathsel.Costs{Rates: costs.Rates, Processors: costs.Processors, LinkRate: w.LinkRate}
+	return at.Time(w.Family, w.Kind, &w.Work)
+}
 
 // waysOf returns what a comparison of ways has measured, and the time of what Tributary chose; 0: it
 // was not there.
@@ -50,7 +53,7 @@ func waysOf(c *report.Comparison) (all []way, chosen time.Duration) {
 	call := row.collective().Call(c.Fabric.Hosts, c.Bytes)
 	for _, k := range c.Contestants {
 		name := strings.TrimPrefix(strings.TrimPrefix(k.Name, timing.Implementation), "-")
-		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond))}}
+		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond)), LinkRate: c.Fabric.Rate}}
 		switch a, err := schedule.ParseAlgorithm(name); {
 		case w.Took <= 0:
 			continue

@@ -29,7 +29,7 @@ type Config struct {
 func DefaultConfig() Config { return Config{}.filled() }
 
 func (c Config) filled() Config {
-	c.Eager, c.Unexpected, c.Announced = cmp.Or(c.Eager, 64<<10), cmp.Or(c.Unexpected, 4<<20), cmp.Or(c.Announced, 4096)
+	c.Eager, c.Unexpected, c.Announced = cmp.Or(c.Eager, rail.EagerBytes), cmp.Or(c.Unexpected, 4<<20), cmp.Or(c.Announced, 4096)
 	return c
 }
 
@@ -38,8 +38,8 @@ func (c Config) filled() Config {
 func (c Config) Validate() error {
 	c = c.filled()
 	switch {
-	case c.Eager < 1 || c.Eager > 64<<10:
-		return fmt.Errorf("%w: messages of up to %d bytes are sent at once, want 1 to %d", ErrConfig, c.Eager, 64<<10)
+	case c.Eager < 1 || c.Eager > rail.EagerBytes:
+		return fmt.Errorf("%w: messages of up to %d bytes are sent at once, want 1 to %d", ErrConfig, c.Eager, rail.EagerBytes)
 	case c.Unexpected < 64<<10 || c.Unexpected > 1<<30:
 		return fmt.Errorf("%w: %d bytes that no receive awaits, want %d to %d", ErrConfig, c.Unexpected, 64<<10, 1<<30)
 	case c.Announced < 16 || c.Announced > 1<<20:

@@ -1290,6 +1290,7 @@ type HostSessionResponse struct {
 	//	*HostSessionResponse_Withdrawal
 	//	*HostSessionResponse_Notice
 	//	*HostSessionResponse_Costs
+	//	*HostSessionResponse_Links
 	Event         isHostSessionResponse_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1391,6 +1392,15 @@ func (x *HostSessionResponse) GetCosts() *Costs {
 	return nil
 }
 
+func (x *HostSessionResponse) GetLinks() *Links {
+	if x != nil {
+		if x, ok := x.Event.(*HostSessionResponse_Links); ok {
+			return x.Links
+		}
+	}
+	return nil
+}
+
 type isHostSessionResponse_Event interface {
 	isHostSessionResponse_Event()
 }
@@ -1415,6 +1425,10 @@ type HostSessionResponse_Costs struct {
 	Costs *Costs `protobuf:"bytes,7,opt,name=costs,proto3,oneof"` // of no group: first in a session, if the manager has a cost model of collectives
 }
 
+type HostSessionResponse_Links struct {
+	Links *Links `protobuf:"bytes,8,opt,name=links,proto3,oneof"` // to the lowest rank, when it watches, and when they change
+}
+
 func (*HostSessionResponse_Reply) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Offer) isHostSessionResponse_Event() {}
@@ -1425,13 +1439,16 @@ func (*HostSessionResponse_Notice) isHostSessionResponse_Event() {}
 
 func (*HostSessionResponse_Costs) isHostSessionResponse_Event() {}
 
+func (*HostSessionResponse_Links) isHostSessionResponse_Event() {}
+
 // Costs are what groups choose the way of collectives by whose lowest rank is this host's.
 type Costs struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Nanoseconds that one of a term costs (package pathsel), such as "allreduce.messages.step". A
 	// term that is absent costs nothing; unknown ones are ignored.
 	Nanoseconds   map[string]uint64 `protobuf:"bytes,1,rep,name=nanoseconds,proto3" json:"nanoseconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Processors    uint32            `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"` // that all hosts share; 0: each has its own
+	Processors    uint32            `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"`             // that all hosts share; 0: each has its own
+	LinkRate      uint64            `protobuf:"varint,3,opt,name=link_rate,json=linkRate,proto3" json:"link_rate,omitempty"` // bit/s of a member's link; 0: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1480,6 +1497,58 @@ func (x *Costs) GetProcessors() uint32 {
 	return 0
 }
 
+func (x *Costs) GetLinkRate() uint64 {
+	if x != nil {
+		return x.LinkRate
+	}
+	return 0
+}
+
+// Links are what joins the members' hosts to the fabric.
+type Links struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rate          uint64                 `protobuf:"varint,1,opt,name=rate,proto3" json:"rate,omitempty"` // bit/s of the fastest link of the host whose is the slowest; 0: the fabric lacks a host, or its links
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Links) Reset() {
+	*x = Links{}
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Links) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Links) ProtoMessage() {}
+
+func (x *Links) ProtoReflect() protoreflect.Message {
+	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Links.ProtoReflect.Descriptor instead.
+func (*Links) Descriptor() ([]byte, []int) {
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Links) GetRate() uint64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
 // Watch subscribes a member to the state of its group.
 type Watch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1497,7 +1566,7 @@ type Watch struct {
 
 func (x *Watch) Reset() {
 	*x = Watch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1509,7 +1578,7 @@ func (x *Watch) String() string {
 func (*Watch) ProtoMessage() {}
 
 func (x *Watch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[16]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1522,7 +1591,7 @@ func (x *Watch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watch.ProtoReflect.Descriptor instead.
 func (*Watch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{16}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Watch) GetGroup() uint32 {
@@ -1593,7 +1662,7 @@ type HostRail struct {
 
 func (x *HostRail) Reset() {
 	*x = HostRail{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1674,7 @@ func (x *HostRail) String() string {
 func (*HostRail) ProtoMessage() {}
 
 func (x *HostRail) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[17]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1687,7 @@ func (x *HostRail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostRail.ProtoReflect.Descriptor instead.
 func (*HostRail) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{17}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HostRail) GetName() string {
@@ -1653,7 +1722,7 @@ type Unwatch struct {
 
 func (x *Unwatch) Reset() {
 	*x = Unwatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1734,7 @@ func (x *Unwatch) String() string {
 func (*Unwatch) ProtoMessage() {}
 
 func (x *Unwatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[18]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1747,7 @@ func (x *Unwatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unwatch.ProtoReflect.Descriptor instead.
 func (*Unwatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{18}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Unwatch) GetGroup() uint32 {
@@ -1707,7 +1776,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1788,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[19]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1801,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{19}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Reply) GetId() uint64 {
@@ -1775,7 +1844,7 @@ type Offer struct {
 
 func (x *Offer) Reset() {
 	*x = Offer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1856,7 @@ func (x *Offer) String() string {
 func (*Offer) ProtoMessage() {}
 
 func (x *Offer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[20]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1869,7 @@ func (x *Offer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Offer.ProtoReflect.Descriptor instead.
 func (*Offer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{20}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Offer) GetEpoch() uint32 {
@@ -1878,7 +1947,7 @@ type TreeReducer struct {
 
 func (x *TreeReducer) Reset() {
 	*x = TreeReducer{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1959,7 @@ func (x *TreeReducer) String() string {
 func (*TreeReducer) ProtoMessage() {}
 
 func (x *TreeReducer) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[21]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1972,7 @@ func (x *TreeReducer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeReducer.ProtoReflect.Descriptor instead.
 func (*TreeReducer) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{21}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TreeReducer) GetReducer() *Reducer {
@@ -1938,7 +2007,7 @@ type Withdrawal struct {
 
 func (x *Withdrawal) Reset() {
 	*x = Withdrawal{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2019,7 @@ func (x *Withdrawal) String() string {
 func (*Withdrawal) ProtoMessage() {}
 
 func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[22]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2032,7 @@ func (x *Withdrawal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
 func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{22}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Withdrawal) GetEpoch() uint32 {
@@ -1993,7 +2062,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2074,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[23]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2087,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{23}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Notice) GetProblem() *Problem {
@@ -2052,7 +2121,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2133,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[24]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2146,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{24}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Report) GetGroup() uint32 {
@@ -2144,7 +2213,7 @@ type ListGroupsRequest struct {
 
 func (x *ListGroupsRequest) Reset() {
 	*x = ListGroupsRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2225,7 @@ func (x *ListGroupsRequest) String() string {
 func (*ListGroupsRequest) ProtoMessage() {}
 
 func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[25]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2238,7 @@ func (x *ListGroupsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsRequest.ProtoReflect.Descriptor instead.
 func (*ListGroupsRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{25}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
 }
 
 type ListGroupsResponse struct {
@@ -2181,7 +2250,7 @@ type ListGroupsResponse struct {
 
 func (x *ListGroupsResponse) Reset() {
 	*x = ListGroupsResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2262,7 @@ func (x *ListGroupsResponse) String() string {
 func (*ListGroupsResponse) ProtoMessage() {}
 
 func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[26]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2275,7 @@ func (x *ListGroupsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGroupsResponse.ProtoReflect.Descriptor instead.
 func (*ListGroupsResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{26}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListGroupsResponse) GetGroups() []*GroupSummary {
@@ -2233,7 +2302,7 @@ type GroupSummary struct {
 
 func (x *GroupSummary) Reset() {
 	*x = GroupSummary{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2314,7 @@ func (x *GroupSummary) String() string {
 func (*GroupSummary) ProtoMessage() {}
 
 func (x *GroupSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[27]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2327,7 @@ func (x *GroupSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupSummary.ProtoReflect.Descriptor instead.
 func (*GroupSummary) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{27}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GroupSummary) GetGroup() uint32 {
@@ -2337,7 +2406,7 @@ type ExplainGroupRequest struct {
 
 func (x *ExplainGroupRequest) Reset() {
 	*x = ExplainGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2349,7 +2418,7 @@ func (x *ExplainGroupRequest) String() string {
 func (*ExplainGroupRequest) ProtoMessage() {}
 
 func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[28]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2362,7 +2431,7 @@ func (x *ExplainGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{28}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExplainGroupRequest) GetWhich() isExplainGroupRequest_Which {
@@ -2424,7 +2493,7 @@ type ExplainGroupResponse struct {
 
 func (x *ExplainGroupResponse) Reset() {
 	*x = ExplainGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2505,7 @@ func (x *ExplainGroupResponse) String() string {
 func (*ExplainGroupResponse) ProtoMessage() {}
 
 func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[29]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2518,7 @@ func (x *ExplainGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGroupResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{29}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExplainGroupResponse) GetSummary() *GroupSummary {
@@ -2540,7 +2609,7 @@ type LinkMismatch struct {
 
 func (x *LinkMismatch) Reset() {
 	*x = LinkMismatch{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2621,7 @@ func (x *LinkMismatch) String() string {
 func (*LinkMismatch) ProtoMessage() {}
 
 func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[30]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2634,7 @@ func (x *LinkMismatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkMismatch.ProtoReflect.Descriptor instead.
 func (*LinkMismatch) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{30}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LinkMismatch) GetLink() string {
@@ -2636,7 +2705,7 @@ type TreeShare struct {
 
 func (x *TreeShare) Reset() {
 	*x = TreeShare{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2717,7 @@ func (x *TreeShare) String() string {
 func (*TreeShare) ProtoMessage() {}
 
 func (x *TreeShare) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[31]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2730,7 @@ func (x *TreeShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeShare.ProtoReflect.Descriptor instead.
 func (*TreeShare) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{31}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TreeShare) GetGroup() uint32 {
@@ -2707,7 +2776,7 @@ type TreeState struct {
 
 func (x *TreeState) Reset() {
 	*x = TreeState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2719,7 +2788,7 @@ func (x *TreeState) String() string {
 func (*TreeState) ProtoMessage() {}
 
 func (x *TreeState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[32]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2732,7 +2801,7 @@ func (x *TreeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeState.ProtoReflect.Descriptor instead.
 func (*TreeState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{32}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TreeState) GetEpoch() uint32 {
@@ -2845,7 +2914,7 @@ type TreeVertex struct {
 
 func (x *TreeVertex) Reset() {
 	*x = TreeVertex{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2926,7 @@ func (x *TreeVertex) String() string {
 func (*TreeVertex) ProtoMessage() {}
 
 func (x *TreeVertex) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[33]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2939,7 @@ func (x *TreeVertex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeVertex.ProtoReflect.Descriptor instead.
 func (*TreeVertex) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{33}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TreeVertex) GetSwitch() string {
@@ -2913,7 +2982,7 @@ type TreeLeaf struct {
 
 func (x *TreeLeaf) Reset() {
 	*x = TreeLeaf{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2925,7 +2994,7 @@ func (x *TreeLeaf) String() string {
 func (*TreeLeaf) ProtoMessage() {}
 
 func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[34]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2938,7 +3007,7 @@ func (x *TreeLeaf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeLeaf.ProtoReflect.Descriptor instead.
 func (*TreeLeaf) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{34}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TreeLeaf) GetHost() string {
@@ -2987,7 +3056,7 @@ type TreeCost struct {
 
 func (x *TreeCost) Reset() {
 	*x = TreeCost{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2999,7 +3068,7 @@ func (x *TreeCost) String() string {
 func (*TreeCost) ProtoMessage() {}
 
 func (x *TreeCost) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[35]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3012,7 +3081,7 @@ func (x *TreeCost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeCost.ProtoReflect.Descriptor instead.
 func (*TreeCost) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{35}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TreeCost) GetHops() uint32 {
@@ -3083,7 +3152,7 @@ type Alternative struct {
 
 func (x *Alternative) Reset() {
 	*x = Alternative{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3164,7 @@ func (x *Alternative) String() string {
 func (*Alternative) ProtoMessage() {}
 
 func (x *Alternative) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[36]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3177,7 @@ func (x *Alternative) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alternative.ProtoReflect.Descriptor instead.
 func (*Alternative) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{36}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Alternative) GetRoot() string {
@@ -3149,7 +3218,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3230,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[37]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3243,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{37}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Change) GetAt() *timestamppb.Timestamp {
@@ -3199,7 +3268,7 @@ type GetTopologyRequest struct {
 
 func (x *GetTopologyRequest) Reset() {
 	*x = GetTopologyRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3280,7 @@ func (x *GetTopologyRequest) String() string {
 func (*GetTopologyRequest) ProtoMessage() {}
 
 func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[38]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3293,7 @@ func (x *GetTopologyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyRequest.ProtoReflect.Descriptor instead.
 func (*GetTopologyRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{38}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
 }
 
 type GetTopologyResponse struct {
@@ -3239,7 +3308,7 @@ type GetTopologyResponse struct {
 
 func (x *GetTopologyResponse) Reset() {
 	*x = GetTopologyResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3320,7 @@ func (x *GetTopologyResponse) String() string {
 func (*GetTopologyResponse) ProtoMessage() {}
 
 func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[39]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3333,7 @@ func (x *GetTopologyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopologyResponse.ProtoReflect.Descriptor instead.
 func (*GetTopologyResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{39}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetTopologyResponse) GetFabric() *Fabric {
@@ -3308,7 +3377,7 @@ type Alarm struct {
 
 func (x *Alarm) Reset() {
 	*x = Alarm{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3389,7 @@ func (x *Alarm) String() string {
 func (*Alarm) ProtoMessage() {}
 
 func (x *Alarm) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[40]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3402,7 @@ func (x *Alarm) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alarm.ProtoReflect.Descriptor instead.
 func (*Alarm) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{40}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Alarm) GetKind() string {
@@ -3375,7 +3444,7 @@ type AlarmPlace struct {
 
 func (x *AlarmPlace) Reset() {
 	*x = AlarmPlace{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3387,7 +3456,7 @@ func (x *AlarmPlace) String() string {
 func (*AlarmPlace) ProtoMessage() {}
 
 func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[41]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3400,7 +3469,7 @@ func (x *AlarmPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlarmPlace.ProtoReflect.Descriptor instead.
 func (*AlarmPlace) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{41}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AlarmPlace) GetNode() string {
@@ -3430,7 +3499,7 @@ type Fabric struct {
 
 func (x *Fabric) Reset() {
 	*x = Fabric{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3442,7 +3511,7 @@ func (x *Fabric) String() string {
 func (*Fabric) ProtoMessage() {}
 
 func (x *Fabric) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[42]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3455,7 +3524,7 @@ func (x *Fabric) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fabric.ProtoReflect.Descriptor instead.
 func (*Fabric) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{42}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Fabric) GetName() string {
@@ -3506,7 +3575,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3587,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[43]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3600,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{43}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Node) GetName() string {
@@ -3588,7 +3657,7 @@ type SwitchState struct {
 
 func (x *SwitchState) Reset() {
 	*x = SwitchState{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3600,7 +3669,7 @@ func (x *SwitchState) String() string {
 func (*SwitchState) ProtoMessage() {}
 
 func (x *SwitchState) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[44]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3613,7 +3682,7 @@ func (x *SwitchState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchState.ProtoReflect.Descriptor instead.
 func (*SwitchState) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{44}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SwitchState) GetCapability() *Capability {
@@ -3710,7 +3779,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +3791,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[45]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +3804,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{45}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Link) GetA() *LinkEnd {
@@ -3811,7 +3880,7 @@ type LinkEnd struct {
 
 func (x *LinkEnd) Reset() {
 	*x = LinkEnd{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3823,7 +3892,7 @@ func (x *LinkEnd) String() string {
 func (*LinkEnd) ProtoMessage() {}
 
 func (x *LinkEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[46]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3836,7 +3905,7 @@ func (x *LinkEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LinkEnd.ProtoReflect.Descriptor instead.
 func (*LinkEnd) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{46}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LinkEnd) GetNode() string {
@@ -3863,7 +3932,7 @@ type PlanGroupRequest struct {
 
 func (x *PlanGroupRequest) Reset() {
 	*x = PlanGroupRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +3944,7 @@ func (x *PlanGroupRequest) String() string {
 func (*PlanGroupRequest) ProtoMessage() {}
 
 func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[47]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +3957,7 @@ func (x *PlanGroupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupRequest.ProtoReflect.Descriptor instead.
 func (*PlanGroupRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{47}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *PlanGroupRequest) GetGroup() *CreateGroupRequest {
@@ -3910,7 +3979,7 @@ type PlanGroupResponse struct {
 
 func (x *PlanGroupResponse) Reset() {
 	*x = PlanGroupResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +3991,7 @@ func (x *PlanGroupResponse) String() string {
 func (*PlanGroupResponse) ProtoMessage() {}
 
 func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[48]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +4004,7 @@ func (x *PlanGroupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGroupResponse.ProtoReflect.Descriptor instead.
 func (*PlanGroupResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{48}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PlanGroupResponse) GetGroups() []*PlannedGroup {
@@ -3963,7 +4032,7 @@ type PlannedGroup struct {
 
 func (x *PlannedGroup) Reset() {
 	*x = PlannedGroup{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3975,7 +4044,7 @@ func (x *PlannedGroup) String() string {
 func (*PlannedGroup) ProtoMessage() {}
 
 func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[49]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3988,7 +4057,7 @@ func (x *PlannedGroup) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedGroup.ProtoReflect.Descriptor instead.
 func (*PlannedGroup) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{49}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PlannedGroup) GetRanks() []uint32 {
@@ -4022,7 +4091,7 @@ type DrainSwitchRequest struct {
 
 func (x *DrainSwitchRequest) Reset() {
 	*x = DrainSwitchRequest{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4034,7 +4103,7 @@ func (x *DrainSwitchRequest) String() string {
 func (*DrainSwitchRequest) ProtoMessage() {}
 
 func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[50]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4047,7 +4116,7 @@ func (x *DrainSwitchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchRequest.ProtoReflect.Descriptor instead.
 func (*DrainSwitchRequest) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{50}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *DrainSwitchRequest) GetSwitch() string {
@@ -4072,7 +4141,7 @@ type DrainSwitchResponse struct {
 
 func (x *DrainSwitchResponse) Reset() {
 	*x = DrainSwitchResponse{}
-	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4084,7 +4153,7 @@ func (x *DrainSwitchResponse) String() string {
 func (*DrainSwitchResponse) ProtoMessage() {}
 
 func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_api_offload_v1_manager_proto_msgTypes[51]
+	mi := &file_api_offload_v1_manager_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4097,7 +4166,7 @@ func (x *DrainSwitchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainSwitchResponse.ProtoReflect.Descriptor instead.
 func (*DrainSwitchResponse) Descriptor() ([]byte, []int) {
-	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{51}
+	return file_api_offload_v1_manager_proto_rawDescGZIP(), []int{52}
 }
 
 var File_api_offload_v1_manager_proto protoreflect.FileDescriptor
@@ -4168,7 +4237,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05watch\x18\x04 \x01(\v2\x1b.tributary.offload.v1.WatchH\x00R\x05watch\x129\n" +
 	"\aunwatch\x18\x05 \x01(\v2\x1d.tributary.offload.v1.UnwatchH\x00R\aunwatch\x126\n" +
 	"\x06report\x18\x06 \x01(\v2\x1c.tributary.offload.v1.ReportH\x00R\x06reportB\t\n" +
-	"\arequest\"\xe3\x02\n" +
+	"\arequest\"\x98\x03\n" +
 	"\x13HostSessionResponse\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x123\n" +
@@ -4178,16 +4247,20 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"withdrawal\x18\x05 \x01(\v2 .tributary.offload.v1.WithdrawalH\x00R\n" +
 	"withdrawal\x126\n" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06notice\x123\n" +
-	"\x05costs\x18\a \x01(\v2\x1b.tributary.offload.v1.CostsH\x00R\x05costsB\a\n" +
-	"\x05event\"\xb7\x01\n" +
+	"\x05costs\x18\a \x01(\v2\x1b.tributary.offload.v1.CostsH\x00R\x05costs\x123\n" +
+	"\x05links\x18\b \x01(\v2\x1b.tributary.offload.v1.LinksH\x00R\x05linksB\a\n" +
+	"\x05event\"\xd4\x01\n" +
 	"\x05Costs\x12N\n" +
 	"\vnanoseconds\x18\x01 \x03(\v2,.tributary.offload.v1.Costs.NanosecondsEntryR\vnanoseconds\x12\x1e\n" +
 	"\n" +
 	"processors\x18\x02 \x01(\rR\n" +
-	"processors\x1a>\n" +
+	"processors\x12\x1b\n" +
+	"\tlink_rate\x18\x03 \x01(\x04R\blinkRate\x1a>\n" +
 	"\x10NanosecondsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x86\x02\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x1b\n" +
+	"\x05Links\x12\x12\n" +
+	"\x04rate\x18\x01 \x01(\x04R\x04rate\"\x86\x02\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
@@ -4474,7 +4547,7 @@ func file_api_offload_v1_manager_proto_rawDescGZIP() []byte {
 }
 
 var file_api_offload_v1_manager_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_api_offload_v1_manager_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_api_offload_v1_manager_proto_goTypes = []any{
 	(BundleKind)(0),                    // 0: tributary.offload.v1.BundleKind
 	(Collective)(0),                    // 1: tributary.offload.v1.Collective
@@ -4498,59 +4571,60 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*HostSessionRequest)(nil),         // 19: tributary.offload.v1.HostSessionRequest
 	(*HostSessionResponse)(nil),        // 20: tributary.offload.v1.HostSessionResponse
 	(*Costs)(nil),                      // 21: tributary.offload.v1.Costs
-	(*Watch)(nil),                      // 22: tributary.offload.v1.Watch
-	(*HostRail)(nil),                   // 23: tributary.offload.v1.HostRail
-	(*Unwatch)(nil),                    // 24: tributary.offload.v1.Unwatch
-	(*Reply)(nil),                      // 25: tributary.offload.v1.Reply
-	(*Offer)(nil),                      // 26: tributary.offload.v1.Offer
-	(*TreeReducer)(nil),                // 27: tributary.offload.v1.TreeReducer
-	(*Withdrawal)(nil),                 // 28: tributary.offload.v1.Withdrawal
-	(*Notice)(nil),                     // 29: tributary.offload.v1.Notice
-	(*Report)(nil),                     // 30: tributary.offload.v1.Report
-	(*ListGroupsRequest)(nil),          // 31: tributary.offload.v1.ListGroupsRequest
-	(*ListGroupsResponse)(nil),         // 32: tributary.offload.v1.ListGroupsResponse
-	(*GroupSummary)(nil),               // 33: tributary.offload.v1.GroupSummary
-	(*ExplainGroupRequest)(nil),        // 34: tributary.offload.v1.ExplainGroupRequest
-	(*ExplainGroupResponse)(nil),       // 35: tributary.offload.v1.ExplainGroupResponse
-	(*LinkMismatch)(nil),               // 36: tributary.offload.v1.LinkMismatch
-	(*TreeShare)(nil),                  // 37: tributary.offload.v1.TreeShare
-	(*TreeState)(nil),                  // 38: tributary.offload.v1.TreeState
-	(*TreeVertex)(nil),                 // 39: tributary.offload.v1.TreeVertex
-	(*TreeLeaf)(nil),                   // 40: tributary.offload.v1.TreeLeaf
-	(*TreeCost)(nil),                   // 41: tributary.offload.v1.TreeCost
-	(*Alternative)(nil),                // 42: tributary.offload.v1.Alternative
-	(*Change)(nil),                     // 43: tributary.offload.v1.Change
-	(*GetTopologyRequest)(nil),         // 44: tributary.offload.v1.GetTopologyRequest
-	(*GetTopologyResponse)(nil),        // 45: tributary.offload.v1.GetTopologyResponse
-	(*Alarm)(nil),                      // 46: tributary.offload.v1.Alarm
-	(*AlarmPlace)(nil),                 // 47: tributary.offload.v1.AlarmPlace
-	(*Fabric)(nil),                     // 48: tributary.offload.v1.Fabric
-	(*Node)(nil),                       // 49: tributary.offload.v1.Node
-	(*SwitchState)(nil),                // 50: tributary.offload.v1.SwitchState
-	(*Link)(nil),                       // 51: tributary.offload.v1.Link
-	(*LinkEnd)(nil),                    // 52: tributary.offload.v1.LinkEnd
-	(*PlanGroupRequest)(nil),           // 53: tributary.offload.v1.PlanGroupRequest
-	(*PlanGroupResponse)(nil),          // 54: tributary.offload.v1.PlanGroupResponse
-	(*PlannedGroup)(nil),               // 55: tributary.offload.v1.PlannedGroup
-	(*DrainSwitchRequest)(nil),         // 56: tributary.offload.v1.DrainSwitchRequest
-	(*DrainSwitchResponse)(nil),        // 57: tributary.offload.v1.DrainSwitchResponse
-	nil,                                // 58: tributary.offload.v1.TopologyFile.AgentsEntry
-	nil,                                // 59: tributary.offload.v1.Costs.NanosecondsEntry
-	(*timestamppb.Timestamp)(nil),      // 60: google.protobuf.Timestamp
-	(Function)(0),                      // 61: tributary.offload.v1.Function
-	(ElementType)(0),                   // 62: tributary.offload.v1.ElementType
-	(*Speed)(nil),                      // 63: tributary.offload.v1.Speed
-	(*Problem)(nil),                    // 64: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),        // 65: google.protobuf.Duration
-	(*Reducer)(nil),                    // 66: tributary.offload.v1.Reducer
-	(*Capability)(nil),                 // 67: tributary.offload.v1.Capability
+	(*Links)(nil),                      // 22: tributary.offload.v1.Links
+	(*Watch)(nil),                      // 23: tributary.offload.v1.Watch
+	(*HostRail)(nil),                   // 24: tributary.offload.v1.HostRail
+	(*Unwatch)(nil),                    // 25: tributary.offload.v1.Unwatch
+	(*Reply)(nil),                      // 26: tributary.offload.v1.Reply
+	(*Offer)(nil),                      // 27: tributary.offload.v1.Offer
+	(*TreeReducer)(nil),                // 28: tributary.offload.v1.TreeReducer
+	(*Withdrawal)(nil),                 // 29: tributary.offload.v1.Withdrawal
+	(*Notice)(nil),                     // 30: tributary.offload.v1.Notice
+	(*Report)(nil),                     // 31: tributary.offload.v1.Report
+	(*ListGroupsRequest)(nil),          // 32: tributary.offload.v1.ListGroupsRequest
+	(*ListGroupsResponse)(nil),         // 33: tributary.offload.v1.ListGroupsResponse
+	(*GroupSummary)(nil),               // 34: tributary.offload.v1.GroupSummary
+	(*ExplainGroupRequest)(nil),        // 35: tributary.offload.v1.ExplainGroupRequest
+	(*ExplainGroupResponse)(nil),       // 36: tributary.offload.v1.ExplainGroupResponse
+	(*LinkMismatch)(nil),               // 37: tributary.offload.v1.LinkMismatch
+	(*TreeShare)(nil),                  // 38: tributary.offload.v1.TreeShare
+	(*TreeState)(nil),                  // 39: tributary.offload.v1.TreeState
+	(*TreeVertex)(nil),                 // 40: tributary.offload.v1.TreeVertex
+	(*TreeLeaf)(nil),                   // 41: tributary.offload.v1.TreeLeaf
+	(*TreeCost)(nil),                   // 42: tributary.offload.v1.TreeCost
+	(*Alternative)(nil),                // 43: tributary.offload.v1.Alternative
+	(*Change)(nil),                     // 44: tributary.offload.v1.Change
+	(*GetTopologyRequest)(nil),         // 45: tributary.offload.v1.GetTopologyRequest
+	(*GetTopologyResponse)(nil),        // 46: tributary.offload.v1.GetTopologyResponse
+	(*Alarm)(nil),                      // 47: tributary.offload.v1.Alarm
+	(*AlarmPlace)(nil),                 // 48: tributary.offload.v1.AlarmPlace
+	(*Fabric)(nil),                     // 49: tributary.offload.v1.Fabric
+	(*Node)(nil),                       // 50: tributary.offload.v1.Node
+	(*SwitchState)(nil),                // 51: tributary.offload.v1.SwitchState
+	(*Link)(nil),                       // 52: tributary.offload.v1.Link
+	(*LinkEnd)(nil),                    // 53: tributary.offload.v1.LinkEnd
+	(*PlanGroupRequest)(nil),           // 54: tributary.offload.v1.PlanGroupRequest
+	(*PlanGroupResponse)(nil),          // 55: tributary.offload.v1.PlanGroupResponse
+	(*PlannedGroup)(nil),               // 56: tributary.offload.v1.PlannedGroup
+	(*DrainSwitchRequest)(nil),         // 57: tributary.offload.v1.DrainSwitchRequest
+	(*DrainSwitchResponse)(nil),        // 58: tributary.offload.v1.DrainSwitchResponse
+	nil,                                // 59: tributary.offload.v1.TopologyFile.AgentsEntry
+	nil,                                // 60: tributary.offload.v1.Costs.NanosecondsEntry
+	(*timestamppb.Timestamp)(nil),      // 61: google.protobuf.Timestamp
+	(Function)(0),                      // 62: tributary.offload.v1.Function
+	(ElementType)(0),                   // 63: tributary.offload.v1.ElementType
+	(*Speed)(nil),                      // 64: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 65: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 66: google.protobuf.Duration
+	(*Reducer)(nil),                    // 67: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 68: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
-	58, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
+	59, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
 	11, // 1: tributary.offload.v1.GetTopologyHistoryResponse.changes:type_name -> tributary.offload.v1.TopologyChange
-	60, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
-	61, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
-	62, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
+	61, // 2: tributary.offload.v1.TopologyChange.at:type_name -> google.protobuf.Timestamp
+	62, // 3: tributary.offload.v1.CreateGroupRequest.functions:type_name -> tributary.offload.v1.Function
+	63, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
 	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
@@ -4560,95 +4634,96 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	2,  // 11: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
 	12, // 12: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
 	17, // 13: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
-	22, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
-	24, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
-	30, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
-	25, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
-	26, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
-	28, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	29, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	23, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
+	25, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	31, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	26, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	27, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	29, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	30, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
 	21, // 21: tributary.offload.v1.HostSessionResponse.costs:type_name -> tributary.offload.v1.Costs
-	59, // 22: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
-	63, // 23: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	23, // 24: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
-	64, // 25: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	65, // 26: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	27, // 27: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	66, // 28: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	64, // 29: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 30: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	33, // 31: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 32: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	13, // 33: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	33, // 34: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	38, // 35: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	64, // 36: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	43, // 37: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	36, // 38: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	14, // 39: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	33, // 40: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	37, // 41: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	60, // 42: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 43: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	39, // 44: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	40, // 45: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	41, // 46: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	42, // 47: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 48: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	65, // 49: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	65, // 50: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	66, // 51: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	65, // 52: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	41, // 53: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	60, // 54: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	48, // 55: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	49, // 56: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	51, // 57: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	46, // 58: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
-	47, // 59: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
-	60, // 60: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
-	50, // 61: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	63, // 62: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	67, // 63: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	52, // 64: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	52, // 65: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	65, // 66: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	36, // 67: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 68: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	55, // 69: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	64, // 70: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	41, // 71: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 72: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 73: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 74: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	31, // 75: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	34, // 76: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	44, // 77: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	53, // 78: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	56, // 79: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 80: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 81: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 82: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 83: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 84: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 85: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 86: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 87: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	32, // 88: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	35, // 89: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	45, // 90: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	54, // 91: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	57, // 92: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 93: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 94: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 95: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 96: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 97: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	85, // [85:98] is the sub-list for method output_type
-	72, // [72:85] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	22, // 22: tributary.offload.v1.HostSessionResponse.links:type_name -> tributary.offload.v1.Links
+	60, // 23: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
+	64, // 24: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	24, // 25: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
+	65, // 26: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	66, // 27: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	28, // 28: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	67, // 29: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	65, // 30: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 31: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	34, // 32: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 33: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 34: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	34, // 35: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	39, // 36: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	65, // 37: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	44, // 38: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	37, // 39: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 40: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	34, // 41: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	38, // 42: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	61, // 43: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 44: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	40, // 45: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	41, // 46: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	42, // 47: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	43, // 48: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 49: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	66, // 50: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	66, // 51: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	67, // 52: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	66, // 53: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	42, // 54: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	61, // 55: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	49, // 56: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	50, // 57: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	52, // 58: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	47, // 59: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	48, // 60: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	61, // 61: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	51, // 62: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	64, // 63: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	68, // 64: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	53, // 65: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	53, // 66: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	66, // 67: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	37, // 68: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 69: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	56, // 70: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	65, // 71: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	42, // 72: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 73: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 74: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 75: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	32, // 76: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	35, // 77: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	45, // 78: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	54, // 79: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	57, // 80: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 81: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 82: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 83: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 84: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 85: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 86: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 87: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 88: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	33, // 89: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	36, // 90: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	46, // 91: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	55, // 92: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	58, // 93: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 94: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 95: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 96: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 97: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 98: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	86, // [86:99] is the sub-list for method output_type
+	73, // [73:86] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }
@@ -4670,8 +4745,9 @@ func file_api_offload_v1_manager_proto_init() {
 		(*HostSessionResponse_Withdrawal)(nil),
 		(*HostSessionResponse_Notice)(nil),
 		(*HostSessionResponse_Costs)(nil),
+		(*HostSessionResponse_Links)(nil),
 	}
-	file_api_offload_v1_manager_proto_msgTypes[28].OneofWrappers = []any{
+	file_api_offload_v1_manager_proto_msgTypes[29].OneofWrappers = []any{
 		(*ExplainGroupRequest_Group)(nil),
 		(*ExplainGroupRequest_Name)(nil),
 	}
@@ -4681,7 +4757,7 @@ func file_api_offload_v1_manager_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_manager_proto_rawDesc), len(file_api_offload_v1_manager_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

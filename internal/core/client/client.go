@@ -93,14 +93,15 @@ func (o *Output) Reset() {
 	*o = Output{Messages: o.Messages[:0], Notify: o.Notify[:0], Gone: o.Gone[:0]}
 }
 
-// Notify is what a member hears: one of Offer, Withdrawal, Group and Err.
+// Notify is what a member hears: one of Offer, Withdrawal, Links, Group and Err.
 type Notify struct {
 	Member     uint64
 	Offer      *manager.Offer
 	Withdrawal *manager.Withdrawal
-	Group      uint32 // number of the group, which the lowest rank sends to all others
-	Err        error  // why there is no tree for now
-	All        bool   // the lowest rank reports Err to all others
+	Links      *manager.Links // the lowest rank alone
+	Group      uint32         // number of the group, which the lowest rank sends to all others
+	Err        error          // why there is no tree for now
+	All        bool           // the lowest rank reports Err to all others
 }
 
 // Gone reports that a member has left.

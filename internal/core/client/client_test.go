@@ -148,6 +148,8 @@ func eventText(e *manager.Event) string {
 		return fmt.Sprintf("offer of epoch %d to rank %d of group %d", e.Offer.Epoch, e.Offer.Rank, e.Offer.Group)
 	case e.Withdrawal != nil:
 		return fmt.Sprintf("withdrawal of epoch %d to rank %d of group %d", e.Withdrawal.Epoch, e.Withdrawal.Rank, e.Withdrawal.Group)
+	case e.Links != nil:
+		return fmt.Sprintf("links of group %d: %d bit/s", e.Links.Group, e.Links.Rate)
 	case e.Notice != nil:
 		return fmt.Sprintf("notice to rank %d of group %d: %v, end %v", e.Notice.Rank, e.Notice.Group, e.Notice.Err, e.Notice.End)
 	}
@@ -174,7 +176,7 @@ func outputText(o *Output) (lines []string) {
 	}
 	for i := range o.Notify {
 		t := &o.Notify[i]
-		e := manager.Event{Offer: t.Offer, Withdrawal: t.Withdrawal}
+		e := manager.Event{Offer: t.Offer, Withdrawal: t.Withdrawal, Links: t.Links}
 		switch {
 		case t.Group != 0:
 			lines = append(lines, fmt.Sprintf("notify %d: group %d", t.Member, t.Group))
@@ -220,6 +222,10 @@ func offer(group, rank, epoch uint32) Input {
 
 func withdrawal(group, rank, epoch uint32) Input {
 	return Input{Kind: Said, Event: manager.Event{Withdrawal: &manager.Withdrawal{Group: group, Rank: rank, Epoch: epoch}}}
+}
+
+func links(group uint32, rate int64) Input {
+	return Input{Kind: Said, Event: manager.Event{Links: &manager.Links{Group: group, Rate: rate}}}
 }
 
 func notice(group, rank uint32, err error, end bool) Input {

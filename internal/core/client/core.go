@@ -463,6 +463,10 @@ func (c *Core) said(e *manager.Event) {
 		if m := c.watcher(e.Withdrawal.Group, e.Withdrawal.Rank); m != nil {
 			c.notify(Notify{Member: m.id, Withdrawal: e.Withdrawal})
 		}
+	case e.Links != nil:
+		if m := c.watcher(e.Links.Group, e.Links.Rank); m != nil {
+			c.notify(Notify{Member: m.id, Links: e.Links})
+		}
 	case e.Notice != nil:
 		c.noticed(e.Notice)
 	}

@@ -372,10 +372,11 @@ func FuzzStep(f *testing.F) {
 					{Reply: &manager.Reply{Req: id, Group: v % 7}},
 					{Reply: &manager.Reply{Req: id, Err: lasting[int(v)%len(lasting)]}},
 					{Offer: &manager.Offer{Group: v % 7, Rank: v % 3}},
+					{Links: &manager.Links{Group: v % 7, Rank: v % 3}},
 					{Withdrawal: &manager.Withdrawal{Group: v % 7, Rank: v % 3}},
 					{Notice: &manager.Notice{Group: v % 7, Rank: v % 3, Err: manager.ErrUnknownGroup, End: v%2 == 0}},
 					{},
-				}[op/10%6]
+				}[op/10%7]
 			}
 			now = now.Add(time.Duration(v) * 10 * time.Millisecond)
 			out.Reset()

@@ -16,7 +16,7 @@ func TestTranscripts(t *testing.T) {
 			d.at(1, isUp())
 			d.at(2, reply(1, 7, nil))
 			d.at(3, number(1, 7))
-			d.at(4, offer(7, 0, 2))
+			d.at(4, links(7, 100e9), links(8, 1e9), offer(7, 0, 2))
 			d.at(5, news(1, manager.Report{Entered: 2, Transport: manager.Offload}))
 			d.at(6, withdrawal(7, 0, 2))
 			d.at(7, news(1, manager.Report{Lost: 2, Silent: true, Reason: "silence"}))

@@ -72,7 +72,9 @@
 // Redrawn brings another graph, whose numbers mean other nodes and links. What has the
 // same name is the same: nodes by their names, links by those of both ends and their
 // ports. All that the Core knows is renumbered, and the planner begins anew with it
-// (Output.Anew): what it was asked for before is void, and asked for again.
+// (Output.Anew): what it was asked for before is void, and asked for again. The lowest ranks of
+// groups whose hosts have faster or slower links now hear of them (Links), as they do when they
+// begin to watch.
 //
 //	what                                        becomes of it
 //	a tree that the new graph has               runs on; its edges are where they were

@@ -18,6 +18,8 @@ type group struct {
 	hosts   []topology.NodeID // spec.Members, by rank; topology.NoNode: the fabric does not have it
 	absent  []string          // the names of these
 
+	linkRate int64 // as in Links
+
 	members    []member
 	watching   int    // members with a stream
 	transports [3]int // members by Transport
@@ -146,7 +148,7 @@ func (in *Create) what() string { return fmt.Sprintf("create group %q", in.Name)
 // addGroup makes a group known.
 func (c *Core) addGroup(id uint32, spec *Spec) *group {
 	g := &group{id: id, spec: spec, members: make([]member, len(spec.Members))}
-	g.hosts, g.absent = find(c.graph, spec.Members)
+	c.place(g)
 	g.transports[NoTransport] = len(g.members)
 	g.timer.Of = g
 	c.groups[id] = g

@@ -31,6 +31,9 @@ func (c *Core) watch(in Watch) {
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)
 	c.weigh(g)
+	if in.Rank == 0 {
+		c.notifyLinks(g)
+	}
 	switch {
 	case g.active != nil:
 		c.offer(g, g.active, in.Rank)

@@ -28,6 +28,7 @@ type Output struct {
 	Removes     []Remove
 	Offers      []Offer
 	Withdrawals []Withdrawal
+	Links       []Links
 	Notices     []Notice
 	Replies     []Reply
 }
@@ -45,6 +46,7 @@ func (o *Output) Reset() {
 	reset(&o.Removes)
 	reset(&o.Offers)
 	reset(&o.Withdrawals)
+	reset(&o.Links)
 	reset(&o.Notices)
 	reset(&o.Replies)
 }
@@ -114,6 +116,13 @@ type Withdrawal struct {
 	Why         string
 }
 
+// Links reports to the lowest rank of a group what joins the members' hosts to the fabric.
+type Links struct {
+	Group, Rank uint32
+	Stream      uint64
+	Rate        int64 // bit/s of the fastest link of the host whose is the slowest; 0: the fabric lacks a host, or its links
+}
+
 // Notice reports to a member how its group stands, or that its stream is over.
 type Notice struct {
 	Group, Rank uint32
@@ -138,6 +147,7 @@ type Event struct {
 	Reply      *Reply
 	Offer      *Offer
 	Withdrawal *Withdrawal
+	Links      *Links
 	Notice     *Notice
 	Costs      *pathsel.Costs // of no group, and not from the core
 }

@@ -129,7 +129,10 @@ func (c *Core) renumber(m topology.Mapping, grown bool) {
 	}
 	for _, id := range c.order {
 		g := c.groups[id]
-		g.hosts, g.absent = find(c.graph, g.spec.Members)
+		before := g.linkRate
+		if c.place(g); g.linkRate != before {
+			c.notifyLinks(g)
+		}
 		g.plan, g.review, g.round, g.starved = 0, false, round{}, nil
 		trees := g.trees()
 		if g.lost != nil && !slices.Contains(trees, g.lost) {

@@ -252,6 +252,9 @@ func (s *script) notify(out *Output) {
 	for _, o := range out.Withdrawals {
 		f("withdraw from rank %d of group %d: epoch %d: %s", o.Rank, o.Group, o.Epoch, o.Why)
 	}
+	for _, l := range out.Links {
+		f("links of group %d: %d bit/s", l.Group, l.Rate)
+	}
 	for _, n := range out.Notices {
 		f("notice to rank %d of group %d: %v, end %v", n.Rank, n.Group, n.Err, n.End)
 	}

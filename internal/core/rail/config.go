@@ -20,9 +20,12 @@ const (
 // String returns the name of the class.
 func (c Class) String() string { return [...]string{"message", "fragment"}[c] }
 
+// EagerBytes is the most that Config.Eager may be, and its default.
+const EagerBytes = 64 << 10
+
 // Config is how a Peer is made. Zero fields have defaults, which New fills in.
 type Config struct {
-	// Eager is the size in bytes up to which a message goes in one MATCH. Default 64 KiB.
+	// Eager is the size in bytes up to which a message goes in one MATCH. Default EagerBytes.
 	Eager int
 	// Fragment is the size in bytes of the body of a FRAG, WRITE or DATA. Default 256 KiB.
 	Fragment int
@@ -54,7 +57,6 @@ type Config struct {
 var ErrConfig = errors.New("rail: invalid configuration")
 
 const (
-	maxEager    = 64 << 10
 	maxFragment = 1 << 20
 	maxHeads    = 1 << 20
 )
@@ -65,7 +67,7 @@ func (c Config) Validate() error {
 		name       string
 		value, max int
 	}{
-		{"Eager", c.Eager, maxEager}, {"Fragment", c.Fragment, maxFragment}, {"PutFrom", c.PutFrom, 1 << 62},
+		{"Eager", c.Eager, EagerBytes}, {"Fragment", c.Fragment, maxFragment}, {"PutFrom", c.PutFrom, 1 << 62},
 		{"GetFrom", c.GetFrom, 1 << 62}, {"MaxUnexpected", c.MaxUnexpected, 1 << 40}, {"MaxHeads", c.MaxHeads, maxHeads},
 		{"KickAfter", int(c.KickAfter), 1 << 62},
 	} {
@@ -83,7 +85,7 @@ func (c Config) filled() Config {
 			*field = value
 		}
 	}
-	set(&c.Eager, 64<<10)
+	set(&c.Eager, EagerBytes)
 	set(&c.Fragment, 256<<10)
 	set(&c.MaxUnexpected, 4<<20)
 	set(&c.MaxHeads, 4096)

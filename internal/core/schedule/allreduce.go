@@ -76,7 +76,7 @@ func allreduceBinomial(c *Call) Schedule {
 		}
 		for bit >>= 1; bit > 0; bit >>= 1 {
 			if child := c.Rank + bit; child < c.Size {
-				m.send(child, c.vector(Out))
+				m.hand(child, c.vector(Out))
 			}
 		}
 	})}

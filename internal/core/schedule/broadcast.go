@@ -21,7 +21,7 @@ func broadcastBinomial(c *Call) Schedule {
 		}
 		for bit >>= 1; bit > 0; bit >>= 1 {
 			if child := rank + bit; child < c.Size {
-				m.send(mod(child+c.Root, c.Size), c.vector(c.held()))
+				m.hand(mod(child+c.Root, c.Size), c.vector(c.held()))
 			}
 		}
 	})}
@@ -44,7 +44,7 @@ func broadcastScatter(c *Call) Schedule {
 		}
 		for bit >>= 1; bit > 0; bit >>= 1 {
 			if child := rank + bit; child < n {
-				m.send(at(child), blocks(child, child+bit))
+				m.hand(at(child), blocks(child, child+bit))
 			}
 		}
 		m.end()

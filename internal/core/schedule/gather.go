@@ -138,7 +138,7 @@ func scatterBinomial(c *Call) Schedule {
 		m.end()
 		for bit >>= 1; bit > 0; bit >>= 1 {
 			if child := rank + bit; child < c.Size {
-				m.send(mod(child+c.Root, c.Size), c.pieces(held, bit, below(child, c.Size)))
+				m.hand(mod(child+c.Root, c.Size), c.pieces(held, bit, below(child, c.Size)))
 			}
 		}
 		if (temp > 0 || held == In) && !(c.InPlace && rank == 0) {

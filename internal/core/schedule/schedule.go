@@ -61,7 +61,16 @@ type maker struct {
 	stopped bool
 }
 
-func (m *maker) send(to int, p Part)   { m.Sends = append(m.Sends, Transfer{m.actual(to), p}) }
+func (m *maker) send(to int, p Part) { m.Sends = append(m.Sends, Transfer{m.actual(to), p}) }
+
+// hand sends to a child that has others below it, before children that have fewer. A long message goes
+// alone: all at once would share the link, and the first one come when the last one does.
+func (m *maker) hand(to int, p Part) {
+	if m.send(to, p); p.Size > EagerBytes {
+		m.end()
+	}
+}
+
 func (m *maker) recv(from int, p Part) { m.Recvs = append(m.Recvs, Transfer{m.actual(from), p}) }
 
 // end ends a round, if anything is to be done in it. It reports false where no more are wanted.

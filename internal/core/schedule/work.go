@@ -1,10 +1,13 @@
 package schedule
 
-import "github.com/tributary-fabric/tributary/pathsel"
+import (
+	"github.com/tributary-fabric/tributary/internal/core/rail"
+	"github.com/tributary-fabric/tributary/pathsel"
+)
 
-// EagerBytes is the size up to which a message is sent before its receive is known: that of
-// package rail. Above it, it waits for that.
-const EagerBytes = 16 << 10
+// EagerBytes is the size up to which a message is sent before its receive is known. Above it, it waits
+// for that.
+const EagerBytes = rail.EagerBytes
 
 const mebibyte = 1 << 20
 

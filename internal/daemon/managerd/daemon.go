@@ -262,6 +262,9 @@ func (d *Daemon) apply(_ core.Time, out *manager.Output) []manager.Input {
 	for _, w := range out.Withdrawals {
 		d.notify(w.Stream, manager.Event{Withdrawal: &w})
 	}
+	for _, l := range out.Links {
+		d.notify(l.Stream, manager.Event{Links: &l})
+	}
 	for _, n := range out.Notices {
 		d.notify(n.Stream, manager.Event{Notice: &n})
 	}

@@ -49,6 +49,9 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 	if m.Costs.Processors > 0 {
 		fmt.Fprintf(&b, "  processors: %d # that all hosts share\n", m.Costs.Processors)
 	}
+	if m.Costs.LinkRate > 0 {
+		fmt.Fprintf(&b, "  link_rate: %d # bit/s of a member's link\n", m.Costs.LinkRate)
+	}
 	for f := range m.Costs.Rates {
 		fmt.Fprintf(&b, "  %s:\n", pathsel.Family(f))
 		for k := range m.Costs.Rates[f] {
@@ -73,7 +76,9 @@ func (d *reader) costs(m *pathsel.Model) func(field) {
 	return func(f field) {
 		all := *pathsel.DefaultCosts()
 		m.Costs = &all
-		families := map[string]func(field){"processors": count(d, &all.Processors, 0, pathsel.MaxProcessors)}
+		families := map[string]func(field){
+			"processors": count(d, &all.Processors, 0, pathsel.MaxProcessors), "link_rate": count(d, &all.LinkRate, 0, pathsel.MaxLinkRate),
+		}
 		for of := range all.Rates {
 			families[pathsel.Family(of).String()] = func(f field) {
 				all.Rates[of] = [pathsel.Kinds]pathsel.Rates{}

@@ -107,6 +107,9 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		}}
 	case e.Costs != nil:
 		return &pb.HostSessionResponse{Event: &pb.HostSessionResponse_Costs{Costs: costs(e.Costs)}}
+	case e.Links != nil:
+		l := e.Links
+		return &pb.HostSessionResponse{Group: l.Group, Rank: l.Rank, Event: &pb.HostSessionResponse_Links{Links: &pb.Links{Rate: uint64(l.Rate)}}}
 	default:
 		n := e.Notice
 		return &pb.HostSessionResponse{Group: n.Group, Rank: n.Rank, Event: &pb.HostSessionResponse_Notice{
@@ -122,11 +125,11 @@ func costs(c *pathsel.Costs) *pb.Costs {
 			all[name] = uint64(*d)
 		}
 	}
-	return &pb.Costs{Nanoseconds: all, Processors: uint32(c.Processors)}
+	return &pb.Costs{Nanoseconds: all, Processors: uint32(c.Processors), LinkRate: uint64(c.LinkRate)}
 }
 
 func uncosts(m *pb.Costs) *pathsel.Costs {
-	c := &pathsel.Costs{Processors: int(m.GetProcessors())}
+	c := &pathsel.Costs{Processors: int(m.GetProcessors()), LinkRate: int64(m.GetLinkRate())}
 	for name, d := range c.All() {
 		*d = time.Duration(m.GetNanoseconds()[name])
 	}
@@ -160,6 +163,10 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 	case *pb.HostSessionResponse_Costs:
 		e.Costs = uncosts(v.Costs)
 		return e, e.Costs.Validate() == nil
+	case *pb.HostSessionResponse_Links:
+		rate := v.Links.GetRate()
+		e.Links = &manager.Links{Group: group, Rank: rank, Rate: int64(rate)}
+		return e, rate <= pathsel.MaxLinkRate
 	default:
 		return e, false
 	}

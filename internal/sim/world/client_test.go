@@ -64,6 +64,8 @@ func (c *control) take(d *sim.Delivery) {
 			in.Event.Offer = &v
 		case manager.Withdrawal:
 			in.Event.Withdrawal = &v
+		case manager.Links:
+			in.Event.Links = &v
 		case manager.Notice:
 			in.Event.Notice = &v
 		}

@@ -266,6 +266,9 @@ func (m *Manager) carryOut(now core.Time, h sim.Handle) {
 	for _, p := range o.Withdrawals {
 		h.Notify(ofStream(p.Stream), p)
 	}
+	for _, p := range o.Links {
+		h.Notify(ofStream(p.Stream), p)
+	}
 	for _, p := range o.Notices {
 		h.Notify(ofStream(p.Stream), p)
 	}
