@@ -40,20 +40,19 @@ func (w Way) String() string {
 
 // Explanation is how a communicator does an operation, and why.
 type Explanation struct {
-	Chosen Way
-	Reason string // in words
-	Ways   []Way  // all, the fastest first
-	// LinkRate is the bit/s of a member's link by which times are predicted; 0: it is not known.
-	LinkRate int64
-	Waiting  *Wait // the oldest operation of this member that has not ended, and for whom it waits; nil: there is none
+	Chosen  Way
+	Reason  string        // in words
+	Ways    []Way         // all, the fastest first
+	Links   pathsel.Links // by which times are predicted
+	Waiting *Wait         // the oldest operation of this member that has not ended, and for whom it waits; nil: there is none
 }
 
 // String returns the explanation as lines of text.
 func (e Explanation) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", e.Chosen, e.Reason)
-	if e.LinkRate > 0 {
-		fmt.Fprintf(&b, "  with links of %.4g Mbit/s\n", float64(e.LinkRate)/1e6)
+	if e.Links.Rate > 0 {
+		fmt.Fprintf(&b, "  with links of %v\n", e.Links)
 	}
 	for _, w := range e.Ways {
 		fmt.Fprintf(&b, "  %-20s %10v", w, w.Predicted.Round(100*time.Nanosecond))
@@ -90,7 +89,7 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	shares := c.processes != nil && c.processes.carries(p)
 	t := c.policy()
 	a, chosen := c.algorithm(&k, mayTree)
-	e := Explanation{LinkRate: t.costs.LinkRate}
+	e := Explanation{Links: t.costs.Links}
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
 	}

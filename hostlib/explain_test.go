@@ -216,22 +216,23 @@ func TestNewCosts(t *testing.T) {
 
 // TestPolicy: what members choose by is read as it was written, and nothing else is.
 func TestPolicy(t *testing.T) {
+	none, some, others := pathsel.Links{}, pathsel.Links{Rate: 5e9, Uplink: 1e9, Leaf: 40}, pathsel.Links{Rate: 7}
 	for _, x := range []struct {
 		switches, measured bool
 		given, shared      int
 		processors         int
-		own, links, rate   int64 // the rate of the costs, that of the fabric, and the policy's
+		own, links, want   pathsel.Links // of the costs, of the fabric, and the policy's
 	}{
-		{false, false, 0, 0, 0, 0, 0, 0}, {true, false, 0, 2, 2, 0, 5e9, 5e9}, {true, true, 3, 2, 3, 7, 0, 7},
-		{false, false, 0, 2, 2, 7, 8, 7}, {false, true, 0, 2, 2, 8, 7, 7}, {false, false, 1, 0, 1, pathsel.MaxLinkRate, 0, pathsel.MaxLinkRate},
+		{false, false, 0, 0, 0, none, none, none}, {true, false, 0, 2, 2, none, some, some}, {true, true, 3, 2, 3, some, none, some},
+		{false, false, 0, 2, 2, some, others, some}, {false, true, 1, 0, 1, none, others, others},
 	} {
-		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: x.given, LinkRate: x.own}
+		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: x.given, Links: x.own}
 		if x.measured {
 			costs.Rates[pathsel.OfScan][pathsel.ByMessages][pathsel.Start]++
 		}
 		want := newPolicy(costs, x.switches, x.shared, x.links)
 		got, err := readPolicy(slices.Clone(want.coded))
-		if err != nil || *got.costs != *want.costs || got.switches != x.switches || got.measured != x.measured || got.costs.Processors != x.processors || got.costs.LinkRate != x.rate || costs.Processors != x.given || costs.LinkRate != x.own {
+		if err != nil || *got.costs != *want.costs || got.switches != x.switches || got.measured != x.measured || got.costs.Processors != x.processors || got.costs.Links != x.want || costs.Processors != x.given || costs.Links != x.own {
 			t.Errorf("%+v: %+v, %v", x, got, err)
 		}
 		for n := range want.coded {
@@ -267,9 +268,9 @@ func TestCostsOfManager(t *testing.T) {
 	}
 }
 
-// TestLinkRate: members predict times by the rate of the links that the manager's topology has, whether it
+// TestLinksOfFabric: members predict times by the rate of the links that the manager's topology has, whether it
 // has costs or not; without a manager by that of the lowest rank's costs.
-func TestLinkRate(t *testing.T) {
+func TestLinksOfFabric(t *testing.T) {
 	const elements = 1 << 18 // of four bytes: 42 ms at 200 Mbit/s
 	slow := func(rate int64) *topology.Graph {
 		e := topology.DefaultEquipment()
@@ -286,11 +287,11 @@ func TestLinkRate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, w := range e.Ways {
-			if w.Algorithm == Ring && e.LinkRate == 200e6 && w.Predicted < 63*time.Millisecond {
+			if w.Algorithm == Ring && e.Links.Rate == 200e6 && w.Predicted < 63*time.Millisecond {
 				t.Errorf("a ring takes %v", w.Predicted)
 			}
 		}
-		return e.LinkRate == rate && strings.Contains(e.String(), "with links of ") == (rate > 0)
+		return e.Links.Rate == rate && strings.Contains(e.String(), "with links of ") == (rate > 0)
 	}
 	for name, model := range map[string]*pathsel.Costs{"built-in costs": nil, "costs of the manager": pathsel.DefaultCosts()} {
 		t.Run(name, func(t *testing.T) {
@@ -308,7 +309,7 @@ func TestLinkRate(t *testing.T) {
 		})
 	}
 	hosts, members := joinAs(t, []string{"a", "b", "c"}, func(c *Config) {
-		c.Costs = &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, LinkRate: 1e9}
+		c.Costs = &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Links: pathsel.Links{Rate: 1e9}}
 	})
 	for rank, c := range form(t, "job", hosts, members) {
 		if !predicts(t, c, 1e9) {

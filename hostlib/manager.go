@@ -212,7 +212,7 @@ func (c *Communicator) heard(t *client.Notify) {
 		c.news(endpoint.Withdraw, endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why})
 	case t.Links != nil:
 		c.mu.Lock()
-		c.status.linkRate = t.Links.Rate
+		c.status.links = t.Links.Links
 		c.mu.Unlock()
 		c.wish()
 	case t.Group != 0:

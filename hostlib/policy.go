@@ -24,23 +24,25 @@ type policy struct {
 	coded    []byte
 }
 
-// newPolicy returns that by costs, of hosts that share so many processors unless these say so, and whose
-// links have this rate, or that of the costs, if it is less; 0: unknown.
-func newPolicy(costs *pathsel.Costs, switches bool, processors int, linkRate int64) *policy {
+// newPolicy returns that by costs, of hosts that share so many processors and have such links, unless these
+// say so.
+func newPolicy(costs *pathsel.Costs, switches bool, processors int, links pathsel.Links) *policy {
 	if costs.Processors > 0 {
 		processors = costs.Processors
 	}
-	if linkRate == 0 || costs.LinkRate > 0 && costs.LinkRate < linkRate {
-		linkRate = costs.LinkRate
+	if costs.Links.Rate > 0 {
+		links = costs.Links
 	}
-	if processors != costs.Processors || linkRate != costs.LinkRate {
-		costs = &pathsel.Costs{Rates: costs.Rates, Processors: processors, LinkRate: linkRate}
+	if processors != costs.Processors || links != costs.Links {
+		costs = &pathsel.Costs{Rates: costs.Rates, Processors: processors, Links: links}
 	}
 	t := &policy{costs: costs, switches: switches, measured: costs.Rates != pathsel.DefaultCosts().Rates, coded: []byte{0}}
 	if switches {
 		t.coded[0] = 1
 	}
-	t.coded = binary.AppendUvarint(binary.AppendUvarint(t.coded, uint64(costs.Processors)), uint64(costs.LinkRate))
+	for _, x := range []uint64{uint64(costs.Processors), uint64(costs.Links.Rate), uint64(costs.Links.Uplink), uint64(costs.Links.Leaf)} {
+		t.coded = binary.AppendUvarint(t.coded, x)
+	}
 	for f := range costs.Rates {
 		for k := range costs.Rates[f] {
 			for _, d := range costs.Rates[f][k] {
@@ -73,7 +75,8 @@ func readPolicy(b []byte) (*policy, error) {
 		rest = rest[n:]
 		return x
 	}
-	costs.Processors, costs.LinkRate = int(number()), int64(number())
+	costs.Processors = int(number())
+	costs.Links = pathsel.Links{Rate: int64(number()), Uplink: int64(number()), Leaf: int(number())}
 	for f := range costs.Rates {
 		for k := range costs.Rates[f] {
 			for i := range costs.Rates[f][k] {
@@ -179,15 +182,15 @@ func (m *messaging) agree() (t *policy, wait <-chan struct{}) {
 }
 
 // lonely is the policy of a group of one, in which nothing differs.
-var lonely = newPolicy(pathsel.DefaultCosts(), false, 0, 0)
+var lonely = newPolicy(pathsel.DefaultCosts(), false, 0, pathsel.Links{})
 
 // wanted returns the policy that the lowest rank wants.
 func (c *Communicator) wanted() *policy {
 	c.mu.Lock()
 	switches := c.manager != nil && (c.status.offload || !c.status.isFinal && !c.status.isLate)
-	linkRate := c.status.linkRate
+	links := c.status.links
 	c.mu.Unlock()
-	return newPolicy(c.host.costs.Load(), switches, c.sharedProcessors(), linkRate)
+	return newPolicy(c.host.costs.Load(), switches, c.sharedProcessors(), links)
 }
 
 // sharedProcessors returns this machine's, where all members have one address; 0: members have

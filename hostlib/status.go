@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // maxHistory is how many epochs a communicator remembers, for operations that
@@ -28,7 +29,7 @@ type status struct {
 	isFinal bool                             // settled is closed
 	isLate  bool                             // no tree has come in time
 
-	linkRate int64 // manager.Links.Rate; 0: the manager does not know it
+	links pathsel.Links // as the manager knows them
 }
 
 // chapter is an epoch that was entered.

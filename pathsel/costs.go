@@ -36,7 +36,13 @@ func (t Term) String() string {
 type Work struct {
 	Busiest [Terms]float64 // at the member, or on the way, that has most
 	All     [Terms]float64 // at all members together; 0: it does not add up, as latency does not
+	// Far are those MiB of Busiest[Link] that every member sends at the time when all others do, to one
+	// that is 2^i or more places away in the order by leaf, but not 2^(i+1).
+	Far [MostFar]float64
 }
+
+// MostFar is more than the binary logarithm of any distance.
+const MostFar = 24
 
 // Shared returns how many of each term follow each other where all members share so many processors:
 // those of the busiest member, or of a processor's share. 0: each member has its own.
@@ -109,12 +115,8 @@ type Costs struct {
 	Rates [Families][Kinds]Rates
 	// Processors are those that all hosts share, as in namespaces of one machine; 0: each has its own.
 	Processors int
-	// LinkRate is the bit/s of a member's link, in each direction; 0: unknown.
-	LinkRate int64
+	Links      Links
 }
-
-// MaxLinkRate is the most that Costs.LinkRate may be.
-const MaxLinkRate = 1e18
 
 // MaxProcessors is the most that Costs.Processors may be.
 const MaxProcessors = 1 << 20
@@ -147,20 +149,11 @@ func (c *Costs) Time(f Family, k Kind, w *Work) time.Duration {
 	for t, rate := range c.Rates[f][k] {
 		cost := n[t] * float64(rate)
 		if Term(t) == Link {
-			cost = max(cost, onLink(w, c.LinkRate))
+			cost = max(cost, c.Links.take(w))
 		}
 		sum += cost
 	}
 	return time.Duration(min(sum, float64(time.Hour)*1e5))
-}
-
-// onLink returns the nanoseconds that the bytes of the busiest member take on its link; 0: its rate is
-// unknown.
-func onLink(w *Work, rate int64) float64 {
-	if rate <= 0 {
-		return 0
-	}
-	return w.Busiest[Link] * (1 << 20) * 8e9 / float64(rate)
 }
 
 // DefaultCosts returns those of hosts with processors of their own. What a processor needs for each
@@ -172,8 +165,8 @@ func (c *Costs) Validate() error {
 	if c.Processors < 0 || c.Processors > MaxProcessors {
 		return fmt.Errorf("%w: costs.processors of %d is not within 0 and %d", ErrModel, c.Processors, MaxProcessors)
 	}
-	if c.LinkRate < 0 || c.LinkRate > MaxLinkRate {
-		return fmt.Errorf("%w: costs.link_rate of %d bit/s is not within 0 and %d", ErrModel, c.LinkRate, int64(MaxLinkRate))
+	if err := c.Links.Validate(); err != nil {
+		return err
 	}
 	for name, d := range c.All() {
 		if *d < 0 || *d > time.Hour {

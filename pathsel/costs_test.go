@@ -41,9 +41,9 @@ func TestFitCosts(t *testing.T) {
 		var rows []Timed
 		for range 40 {
 			for _, f := range families {
-				r := Timed{Family: f, Work: workOf(t, 16), LinkRate: rapid.SampledFrom([]int64{0, 1e6, 1e15}).Draw(t, "bit/s")}
+				r := Timed{Family: f, Work: workOf(t, 16), Links: Links{Rate: rapid.SampledFrom([]int64{0, 1e6, 1e15}).Draw(t, "bit/s")}}
 				by := want
-				by.LinkRate = r.LinkRate
+				by.Links = r.Links
 				r.Took = by.Time(f, ByMessages, &r.Work)
 				rows = append(rows, r)
 			}
@@ -72,7 +72,7 @@ func TestFitCostsIsBounded(t *testing.T) {
 		var rows []Timed
 		for range rapid.IntRange(2, 30).Draw(t, "rows") {
 			rows = append(rows, Timed{
-				Family: Family(rapid.IntRange(0, int(Families)-1).Draw(t, "family")), Work: workOf(t, 8), LinkRate: rapid.Int64Range(0, 1e12).Draw(t, "bit/s"),
+				Family: Family(rapid.IntRange(0, int(Families)-1).Draw(t, "family")), Work: workOf(t, 8), Links: Links{Rate: rapid.Int64Range(0, 1e12).Draw(t, "bit/s")},
 				Took: time.Duration(rapid.IntRange(1, 1e9).Draw(t, "took")),
 			})
 		}
@@ -96,9 +96,9 @@ func TestFitCostsIsBounded(t *testing.T) {
 	})
 }
 
-// TestLinkRate: bytes take what processors need, of all that share one, or what they take on the link of the
+// TestLinks: bytes take what processors need, of all that share one, or what they take on the link of the
 // busiest member, whichever is more.
-func TestLinkRate(t *testing.T) {
+func TestLinks(t *testing.T) {
 	w := Work{Busiest: [Terms]float64{Start: 1, Link: 2}, All: [Terms]float64{Link: 16}}
 	for _, x := range []struct {
 		rate       int64
@@ -108,7 +108,7 @@ func TestLinkRate(t *testing.T) {
 		{0, 0, 5 * time.Millisecond}, {0, 2, 17 * time.Millisecond}, // 2 ms a MiB, and 1 ms
 		{1e9, 0, 17777216}, {1e9, 2, 17777216}, {1e9, 1, 33 * time.Millisecond}, {100e9, 0, 5 * time.Millisecond},
 	} {
-		c := Costs{Processors: x.processors, LinkRate: x.rate}
+		c := Costs{Processors: x.processors, Links: Links{Rate: x.rate}}
 		c.Rates[OfScan][ByMessages] = Rates{Start: time.Millisecond, Link: 2 * time.Millisecond}
 		if got := c.Time(OfScan, ByMessages, &w); got != x.want {
 			t.Errorf("%d bit/s, %d processors: %v, want %v", x.rate, x.processors, got, x.want)
@@ -147,7 +147,7 @@ func TestCosts(t *testing.T) {
 	bad, many := *DefaultCosts(), Costs{Processors: -1}
 	bad.Rates[OfGather][ByMessages][Link] = -1
 	for _, err := range []error{
-		bad.Validate(), many.Validate(), (&Costs{LinkRate: -1}).Validate(), (&Costs{LinkRate: MaxLinkRate + 1}).Validate(),
+		bad.Validate(), many.Validate(), (&Costs{Links: Links{Rate: -1}}).Validate(), Links{Uplink: maxLinkRate + 1}.Validate(), Links{Leaf: -1}.Validate(),
 		func() error { _, err := FitCosts(&bad, 0, nil); return err }(),
 		func() error { _, err := FitCosts(DefaultCosts(), MaxProcessors+1, nil); return err }(),
 		func() error { _, err := FitCosts(DefaultCosts(), 0, []Timed{{}}); return err }(),

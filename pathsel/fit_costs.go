@@ -12,8 +12,7 @@ type Timed struct {
 	Kind   Kind
 	Work   Work
 	Took   time.Duration
-	// LinkRate is that of the members' links, as in Costs; 0: as fast as processors are.
-	LinkRate int64
+	Links  Links // on which it was measured; zero: as fast as processors are
 }
 
 // FittedCosts are costs and how well they fit.
@@ -42,7 +41,7 @@ var least = [Kinds]Rates{ByMessages: {Step: time.Microsecond, Message: 100 * tim
 // the time, bytes say nothing of processors: what remains is that of the other terms.
 func (r *Timed) terms(processors int) (n [Terms]float64, took float64) {
 	n, took = r.Work.Shared(processors), r.Took.Seconds()
-	if wire := onLink(&r.Work, r.LinkRate) / 1e9; 2*wire > took {
+	if wire := r.Links.take(&r.Work) / 1e9; 2*wire > took {
 		n[Link], took = 0, max(0, took-wire)
 	}
 	return n, took
@@ -119,7 +118,7 @@ func FitCosts(base *Costs, processors int, rows []Timed) (FittedCosts, error) {
 	}
 	for i := range rows {
 		r := &rows[i]
-		at := Costs{Rates: fit.Rates, Processors: processors, LinkRate: r.LinkRate}
+		at := Costs{Rates: fit.Rates, Processors: processors, Links: r.Links}
 		off := at.Time(r.Family, r.Kind, &r.Work).Seconds()/r.Took.Seconds() - 1
 		fit.Worst, fit.Mean = max(fit.Worst, off, -off), fit.Mean+max(off, -off)/float64(len(rows))
 	}

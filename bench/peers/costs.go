@@ -42,7 +42,7 @@ type way struct {
 
 // by returns its time by costs, with the links that it was measured on.
 func (w *way) by(costs *pathsel.Costs) time.Duration {
-	at := pathsel.Costs{Rates: costs.Rates, Processors: costs.Processors, LinkRate: w.LinkRate}
+	at := pathsel.Costs{Rates: costs.Rates, Processors: costs.Processors, Links: w.Links}
 	return at.Time(w.Family, w.Kind, &w.Work)
 }
 
@@ -53,7 +53,7 @@ func waysOf(c *report.Comparison) (all []way, chosen time.Duration) {
 	call := row.collective().Call(c.Fabric.Hosts, c.Bytes)
 	for _, k := range c.Contestants {
 		name := strings.TrimPrefix(strings.TrimPrefix(k.Name, timing.Implementation), "-")
-		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond)), LinkRate: c.Fabric.Rate}}
+		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond)), Links: pathsel.Links{Rate: c.Fabric.Rate}}}
 		switch a, err := schedule.ParseAlgorithm(name); {
 		case w.Took <= 0:
 			continue

@@ -1447,8 +1447,8 @@ type Costs struct {
 	// Nanoseconds that one of a term costs (package pathsel), such as "allreduce.messages.step". A
 	// term that is absent costs nothing; unknown ones are ignored.
 	Nanoseconds   map[string]uint64 `protobuf:"bytes,1,rep,name=nanoseconds,proto3" json:"nanoseconds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Processors    uint32            `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"`             // that all hosts share; 0: each has its own
-	LinkRate      uint64            `protobuf:"varint,3,opt,name=link_rate,json=linkRate,proto3" json:"link_rate,omitempty"` // bit/s of a member's link; 0: unknown
+	Processors    uint32            `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"` // that all hosts share; 0: each has its own
+	Links         *Links            `protobuf:"bytes,3,opt,name=links,proto3" json:"links,omitempty"`            // if the model says so
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1497,17 +1497,19 @@ func (x *Costs) GetProcessors() uint32 {
 	return 0
 }
 
-func (x *Costs) GetLinkRate() uint64 {
+func (x *Costs) GetLinks() *Links {
 	if x != nil {
-		return x.LinkRate
+		return x.Links
 	}
-	return 0
+	return nil
 }
 
 // Links are what joins the members' hosts to the fabric.
 type Links struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rate          uint64                 `protobuf:"varint,1,opt,name=rate,proto3" json:"rate,omitempty"` // bit/s of the fastest link of the host whose is the slowest; 0: the fabric lacks a host, or its links
+	Rate          uint64                 `protobuf:"varint,1,opt,name=rate,proto3" json:"rate,omitempty"`     // bit/s of the fastest link of the host whose is the slowest; 0: the fabric lacks a host, or its links
+	Uplink        uint64                 `protobuf:"varint,2,opt,name=uplink,proto3" json:"uplink,omitempty"` // bit/s of a leaf's links to other switches by the members there, of the leaf with the least; 0: there is one leaf
+	Leaf          uint32                 `protobuf:"varint,3,opt,name=leaf,proto3" json:"leaf,omitempty"`     // members at that leaf
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1545,6 +1547,20 @@ func (*Links) Descriptor() ([]byte, []int) {
 func (x *Links) GetRate() uint64 {
 	if x != nil {
 		return x.Rate
+	}
+	return 0
+}
+
+func (x *Links) GetUplink() uint64 {
+	if x != nil {
+		return x.Uplink
+	}
+	return 0
+}
+
+func (x *Links) GetLeaf() uint32 {
+	if x != nil {
+		return x.Leaf
 	}
 	return 0
 }
@@ -4249,18 +4265,20 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x06notice\x18\x06 \x01(\v2\x1c.tributary.offload.v1.NoticeH\x00R\x06notice\x123\n" +
 	"\x05costs\x18\a \x01(\v2\x1b.tributary.offload.v1.CostsH\x00R\x05costs\x123\n" +
 	"\x05links\x18\b \x01(\v2\x1b.tributary.offload.v1.LinksH\x00R\x05linksB\a\n" +
-	"\x05event\"\xd4\x01\n" +
+	"\x05event\"\xea\x01\n" +
 	"\x05Costs\x12N\n" +
 	"\vnanoseconds\x18\x01 \x03(\v2,.tributary.offload.v1.Costs.NanosecondsEntryR\vnanoseconds\x12\x1e\n" +
 	"\n" +
 	"processors\x18\x02 \x01(\rR\n" +
-	"processors\x12\x1b\n" +
-	"\tlink_rate\x18\x03 \x01(\x04R\blinkRate\x1a>\n" +
+	"processors\x121\n" +
+	"\x05links\x18\x03 \x01(\v2\x1b.tributary.offload.v1.LinksR\x05links\x1a>\n" +
 	"\x10NanosecondsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"\x1b\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\"G\n" +
 	"\x05Links\x12\x12\n" +
-	"\x04rate\x18\x01 \x01(\x04R\x04rate\"\x86\x02\n" +
+	"\x04rate\x18\x01 \x01(\x04R\x04rate\x12\x16\n" +
+	"\x06uplink\x18\x02 \x01(\x04R\x06uplink\x12\x12\n" +
+	"\x04leaf\x18\x03 \x01(\rR\x04leaf\"\x86\x02\n" +
 	"\x05Watch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12!\n" +
@@ -4644,86 +4662,87 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	21, // 21: tributary.offload.v1.HostSessionResponse.costs:type_name -> tributary.offload.v1.Costs
 	22, // 22: tributary.offload.v1.HostSessionResponse.links:type_name -> tributary.offload.v1.Links
 	60, // 23: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
-	64, // 24: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	24, // 25: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
-	65, // 26: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	66, // 27: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	28, // 28: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	67, // 29: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	65, // 30: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 31: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	34, // 32: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 33: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	13, // 34: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	34, // 35: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	39, // 36: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	65, // 37: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	44, // 38: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	37, // 39: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	14, // 40: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	34, // 41: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	38, // 42: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	61, // 43: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 44: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	40, // 45: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	41, // 46: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	42, // 47: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	43, // 48: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 49: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	66, // 50: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	66, // 51: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	67, // 52: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	66, // 53: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	42, // 54: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	61, // 55: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	49, // 56: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	50, // 57: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	52, // 58: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	47, // 59: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
-	48, // 60: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
-	61, // 61: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
-	51, // 62: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	64, // 63: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	68, // 64: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	53, // 65: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	53, // 66: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	66, // 67: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	37, // 68: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 69: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	56, // 70: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	65, // 71: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	42, // 72: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 73: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 74: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 75: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	32, // 76: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	35, // 77: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	45, // 78: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	54, // 79: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	57, // 80: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 81: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 82: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 83: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 84: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 85: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 86: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 87: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 88: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	33, // 89: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	36, // 90: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	46, // 91: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	55, // 92: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	58, // 93: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 94: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 95: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 96: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 97: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 98: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	86, // [86:99] is the sub-list for method output_type
-	73, // [73:86] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	22, // 24: tributary.offload.v1.Costs.links:type_name -> tributary.offload.v1.Links
+	64, // 25: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	24, // 26: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
+	65, // 27: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	66, // 28: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	28, // 29: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	67, // 30: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	65, // 31: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 32: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	34, // 33: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 34: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 35: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	34, // 36: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	39, // 37: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	65, // 38: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	44, // 39: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	37, // 40: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 41: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	34, // 42: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	38, // 43: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	61, // 44: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 45: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	40, // 46: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	41, // 47: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	42, // 48: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	43, // 49: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 50: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	66, // 51: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	66, // 52: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	67, // 53: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	66, // 54: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	42, // 55: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	61, // 56: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	49, // 57: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	50, // 58: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	52, // 59: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	47, // 60: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	48, // 61: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	61, // 62: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	51, // 63: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	64, // 64: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	68, // 65: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	53, // 66: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	53, // 67: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	66, // 68: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	37, // 69: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 70: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	56, // 71: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	65, // 72: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	42, // 73: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 74: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 75: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 76: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	32, // 77: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	35, // 78: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	45, // 79: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	54, // 80: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	57, // 81: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 82: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 83: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 84: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 85: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 86: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 87: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 88: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 89: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	33, // 90: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	36, // 91: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	46, // 92: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	55, // 93: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	58, // 94: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 95: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 96: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 97: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 98: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 99: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	87, // [87:100] is the sub-list for method output_type
+	74, // [74:87] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }

@@ -304,7 +304,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", got, err, m)
 	}
 	costs := *pathsel.DefaultCosts()
-	costs.Processors, costs.LinkRate = 2, 200e6
+	costs.Processors, costs.Links = 2, pathsel.Links{Rate: 200e6, Uplink: 50e6, Leaf: 4}
 	costs.Rates[pathsel.OfScan][pathsel.ByMessages] = pathsel.Rates{pathsel.Step: time.Millisecond, pathsel.Link: 1234567}
 	text.Reset()
 	if err := settings.WriteModel(&text, pathsel.Model{HostMessage: m.HostMessage, SwitchReduce: 1, HostReduce: 1, Bandwidth: 1, Costs: &costs}); err != nil {
@@ -313,10 +313,10 @@ func TestFiles(t *testing.T) {
 	if got, err := ReadModel(write(t, text.String())); err != nil || *got.Costs != costs {
 		t.Errorf("%+v, %v; want %+v", got.Costs, err, costs)
 	}
-	if got, err := ReadModel(write(t, "costs: {processors: 2, link_rate: 200000000, scan: {messages: {step: 1ms, link: 1234567ns}}}\n")); err != nil || *got.Costs != costs {
+	if got, err := ReadModel(write(t, "costs: {processors: 2, links: {rate: 200000000, uplink: 50000000, leaf: 4}, scan: {messages: {step: 1ms, link: 1234567ns}}}\n")); err != nil || *got.Costs != costs {
 		t.Errorf("of one collective: %+v, %v; want %+v", got.Costs, err, costs)
 	}
-	for _, wrong := range []string{"costs: {scan: {messages: {steps: 1ms}}}\n", "costs: {scans: {}}\n", "costs: {processors: -1}\n", "costs: {link_rate: -1}\n", "costs: {link_rate: 200mbit}\n", "costs: {scan: {messages: {step: -1ms}}}\n"} {
+	for _, wrong := range []string{"costs: {scan: {messages: {steps: 1ms}}}\n", "costs: {scans: {}}\n", "costs: {processors: -1}\n", "costs: {links: {rate: -1}}\n", "costs: {links: {rate: 200mbit}}\n", "costs: {scan: {messages: {step: -1ms}}}\n"} {
 		if _, err := ReadModel(write(t, wrong)); err == nil {
 			t.Errorf("%s is read", wrong)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -225,7 +226,7 @@ func withdrawal(group, rank, epoch uint32) Input {
 }
 
 func links(group uint32, rate int64) Input {
-	return Input{Kind: Said, Event: manager.Event{Links: &manager.Links{Group: group, Rate: rate}}}
+	return Input{Kind: Said, Event: manager.Event{Links: &manager.Links{Group: group, Links: pathsel.Links{Rate: rate}}}}
 }
 
 func notice(group, rank uint32, err error, end bool) Input {

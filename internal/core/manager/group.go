@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -18,7 +19,7 @@ type group struct {
 	hosts   []topology.NodeID // spec.Members, by rank; topology.NoNode: the fabric does not have it
 	absent  []string          // the names of these
 
-	linkRate int64 // as in Links
+	links pathsel.Links // as in Links
 
 	members    []member
 	watching   int    // members with a stream

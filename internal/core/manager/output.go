@@ -120,7 +120,9 @@ type Withdrawal struct {
 type Links struct {
 	Group, Rank uint32
 	Stream      uint64
-	Rate        int64 // bit/s of the fastest link of the host whose is the slowest; 0: the fabric lacks a host, or its links
+	// Links has the rate of the fastest link of the host whose is the slowest, and the leaf that has the least
+	// uplink for each member. Zero: the fabric lacks a host, or its links.
+	pathsel.Links
 }
 
 // Notice reports to a member how its group stands, or that its stream is over.

@@ -129,8 +129,8 @@ func (c *Core) renumber(m topology.Mapping, grown bool) {
 	}
 	for _, id := range c.order {
 		g := c.groups[id]
-		before := g.linkRate
-		if c.place(g); g.linkRate != before {
+		before := g.links
+		if c.place(g); g.links != before {
 			c.notifyLinks(g)
 		}
 		g.plan, g.review, g.round, g.starved = 0, false, round{}, nil

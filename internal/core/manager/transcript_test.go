@@ -253,7 +253,7 @@ func (s *script) notify(out *Output) {
 		f("withdraw from rank %d of group %d: epoch %d: %s", o.Rank, o.Group, o.Epoch, o.Why)
 	}
 	for _, l := range out.Links {
-		f("links of group %d: %d bit/s", l.Group, l.Rate)
+		f("links of group %d: %v, of %d", l.Group, l.Links, l.Leaf)
 	}
 	for _, n := range out.Notices {
 		f("notice to rank %d of group %d: %v, end %v", n.Rank, n.Group, n.Err, n.End)

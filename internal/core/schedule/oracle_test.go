@@ -89,7 +89,7 @@ func TestDefaultCostsAreSane(t *testing.T) {
 		}
 	}
 	for _, rate := range []int64{0, 200e6, 1e9, 10e9, 100e9} {
-		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, LinkRate: rate}
+		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Links: pathsel.Links{Rate: rate}}
 		for i, f := range all {
 			most := 2.5
 			if i == 0 {

@@ -11,16 +11,19 @@ import (
 // flow is a message on its way.
 type flow struct {
 	from, to int
+	over     []int   // links: see wires.path
 	number   int     // of those between the two
 	left     float64 // bytes
 	rate     float64
 }
 
-// wires are members whose links join them to a switch that is never busy, in the fluid model: messages
+// wires are members whose links join them to leaves, and these to each other, in the fluid model: messages
 // share each link, in each direction, by max-min fairness (Bertsekas and Gallager, Data Networks, 6.5.2).
 type wires struct {
 	fabric
 	call   Call
+	leaf   int     // members at each
+	uplink float64 // bytes a second of all links of a leaf to others
 	flows  []*flow
 	held   []*flow // that wait for their receivers
 	posted []int   // of each member and peer, messages that its rounds have awaited so far
@@ -39,19 +42,31 @@ type station struct {
 	isDone  bool
 }
 
+// path returns the links between two members: 4 times a member or leaf, and 1 for that from the fabric, 2 for
+// those of leaves.
+func (w *wires) path(from, to int) []int {
+	over := []int{4 * from, 4*to + 1}
+	if a, b := from/w.leaf, to/w.leaf; a != b {
+		over = append(over, 4*a+2, 4*b+3)
+	}
+	return over
+}
+
 // share gives each flow its rate.
 func (w *wires) share() {
-	n := w.call.Size
-	left, open := make([]float64, 2*n), make([]int, 2*n)
+	left, open := make([]float64, 4*w.call.Size), make([]int, 4*w.call.Size)
 	for i := range left {
-		left[i] = 1 / w.link
+		if left[i] = 1 / w.link; i%4 >= 2 {
+			left[i] = w.uplink
+		}
 	}
 	for _, f := range w.flows {
 		f.rate = -1
-		open[f.from]++
-		open[n+f.to]++
+		for _, i := range f.over {
+			open[i]++
+		}
 	}
-	for range 2 * n {
+	for range left {
 		at, least := -1, math.Inf(1)
 		for i := range left {
 			if open[i] > 0 && left[i]/float64(open[i]) < least {
@@ -62,9 +77,9 @@ func (w *wires) share() {
 			return
 		}
 		for _, f := range w.flows {
-			if f.rate < 0 && (f.from == at || n+f.to == at) {
+			if f.rate < 0 && slices.Contains(f.over, at) {
 				f.rate = least
-				for _, i := range []int{f.from, n + f.to} {
+				for _, i := range f.over {
 					open[i]--
 					left[i] = max(0, left[i]-least)
 				}
@@ -85,7 +100,7 @@ func (w *wires) begin(rank int, s *station) {
 	n := w.call.Size
 	for _, t := range r.Sends {
 		at := t.Peer*n + rank
-		f := &flow{from: rank, to: t.Peer, number: w.sent[at], left: float64(max(t.Size, 1))}
+		f := &flow{from: rank, to: t.Peer, over: w.path(rank, t.Peer), number: w.sent[at], left: float64(max(t.Size, 1))}
 		if w.sent[at]++; t.Size > EagerBytes {
 			w.held = append(w.held, f)
 		} else {
@@ -183,14 +198,20 @@ func (w *wires) run(t *testing.T, a Algorithm) float64 {
 }
 
 // TestChoicesOnWires: where links are slow, the choice by the built-in costs takes hardly longer than the
-// best algorithm, as schedules run in the fluid model, and the predicted times are near to theirs.
+// best algorithm, as schedules run in the fluid model, and the predicted times are near to theirs: with links
+// between leaves that all members can use at once, and with half and a quarter of these.
 func TestChoicesOnWires(t *testing.T) {
 	own := builtIn()
-	for _, rate := range []int64{200e6, 1e9} {
-		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, LinkRate: rate}
+	for _, links := range []pathsel.Links{
+		{Rate: 200e6}, {Rate: 1e9}, {Rate: 200e6, Uplink: 100e6, Leaf: 4}, {Rate: 1e9, Uplink: 500e6, Leaf: 4}, {Rate: 200e6, Uplink: 50e6, Leaf: 8},
+	} {
+		costs := &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Links: links}
 		worst, off, rows := 0.0, 0.0, 0
 		for _, of := range []Collective{Allreduce, Reduce, Broadcast, Gather, Scatter, Allgather, Alltoall, ReduceScatter, Scan} {
 			for _, n := range []int{2, 5, 8, 16} {
+				if links.Leaf > 0 && n <= links.Leaf {
+					continue // they are at one leaf
+				}
 				for _, bytes := range []int{16 << 10, 64 << 10, 1 << 20, 4 << 20} {
 					most := 1.25
 					if bytes <= EagerBytes { // what goes down a tree at once shares the link: see maker.hand
@@ -200,17 +221,19 @@ func TestChoicesOnWires(t *testing.T) {
 					if of != Allreduce && of != Reduce && of != Broadcast && of != Scan {
 						c.Count /= n
 					}
-					w := wires{fabric: own, call: c}
-					w.link = max(own.link, 8/float64(rate))
+					w := wires{fabric: own, call: c, leaf: n}
+					if links.Leaf > 0 {
+						w.leaf, w.uplink = links.Leaf, float64(links.Uplink)*float64(links.Leaf)/8
+					}
+					w.link = max(own.link, 8/float64(links.Rate))
 					chosen, predicted := Choose(&c, costs)
 					var best Algorithm
 					least, took := math.Inf(1), 0.0
 					for _, a := range Possible(&c) {
 						x := w.run(t, a)
 						work := WorkOf(&c, a)
-						if testing.Verbose() {
-							t.Logf("%-16s %2d %8d %-20s %8.2f ms, predicted %8.2f", of, n, bytes, a, 1e3*x, 1e3*costs.Time(of.Family(), pathsel.ByMessages, &work).Seconds())
-						}
+						t.Logf("%v: %s of %d bytes in a group of %d: %s takes %.2f ms, predicted %.2f", links, of, bytes, n, a,
+							1e3*x, 1e3*costs.Time(of.Family(), pathsel.ByMessages, &work).Seconds())
 						if a == chosen {
 							took = x
 						}
@@ -220,11 +243,11 @@ func TestChoicesOnWires(t *testing.T) {
 					}
 					rows, off = rows+1, off+math.Abs(predicted.Seconds()/took-1)
 					if worst = max(worst, took/least); took > most*least {
-						t.Errorf("%s of %d bytes in a group of %d at %d bit/s: %s takes %.2f times as long as %s", of, bytes, n, rate, chosen, took/least, best)
+						t.Errorf("%v: %s of %d bytes in a group of %d: %s takes %.2f times as long as %s", links, of, bytes, n, chosen, took/least, best)
 					}
 				}
 			}
 		}
-		t.Logf("at %d bit/s: at worst %.2f, predictions off by %.2f", rate, worst, off/float64(rows))
+		t.Logf("%v: at worst %.2f, predictions off by %.2f", links, worst, off/float64(rows))
 	}
 }

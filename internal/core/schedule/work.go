@@ -65,6 +65,20 @@ func (t *tally) messages(own, all int, size float64) {
 	}
 }
 
+// far counts bytes that every member sends, while all others do, to one that is so far from it.
+func (t *tally) far(distance int, bytes float64) { t.Far[floorLog(distance)] += bytes / mebibyte }
+
+// toAll counts those that every member of n sends to each other.
+func (t *tally) toAll(n int, size float64) {
+	for near := 1; near <= n/2; near *= 2 {
+		others := 2 * (min(2*near, n/2+1) - near)
+		if n%2 == 0 && n/2 < 2*near {
+			others-- // the one across is on both sides
+		}
+		t.far(near, float64(others)*size)
+	}
+}
+
 func (t *tally) both(term pathsel.Term, own, all float64) {
 	t.Busiest[term] += own
 	t.All[term] += all
@@ -117,6 +131,7 @@ func (t *tally) by(of Collective, a Algorithm, n int) {
 		}
 		for bit := 1; bit < n; bit *= 2 {
 			t.add(1, 1, n-bit, v)
+			t.far(bit, v)
 			t.peers(2, 2*(n-bit))
 			t.local(v, float64(n-bit)*v)
 		}
@@ -158,9 +173,11 @@ func (t *tally) allreduce(a Algorithm, n int) {
 	for part, left := v/2, power; left > 1; left, part = left/2, part/2 {
 		if a == Rabenseifner {
 			t.add(2, 1, power, part)
+			t.far(power/left, 2*part)
 			t.local(part, float64(power)*part)
 		} else {
 			t.add(1, 1, power, v)
+			t.far(power/left, v)
 			t.local(v, float64(power)*v)
 		}
 	}
@@ -233,6 +250,7 @@ func (t *tally) allgather(a Algorithm, n int) {
 		t.peers(2, 2*n)
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
+		t.toAll(n, v)
 		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		each := 1
@@ -241,7 +259,9 @@ func (t *tally) allgather(a Algorithm, n int) {
 			each = 2
 		}
 		for have := 1; have < n; have *= 2 {
-			t.add(1, 1, n, float64(min(have, n-have))*v)
+			some := float64(min(have, n-have)) * v
+			t.add(1, 1, n, some)
+			t.far(have, some)
 			t.peers(each, each*n)
 		}
 	}
@@ -257,6 +277,7 @@ func (t *tally) alltoall(a Algorithm, n int) {
 			going := n / (2 * bit) * bit // pieces whose way has the bit
 			going += max(0, n%(2*bit)-bit)
 			t.add(1, 1, n, float64(going)*v)
+			t.far(bit, float64(going)*v)
 			t.local(2*float64(going)*v, 2*float64(going*n)*v)
 			t.peers(2, 2*n)
 		}
@@ -264,9 +285,11 @@ func (t *tally) alltoall(a Algorithm, n int) {
 	case Linear:
 		t.add((n+linearAtOnce-2)/linearAtOnce, 0, 0, v)
 		t.messages(n-1, n*(n-1), v)
+		t.toAll(n, v)
 		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		t.add(n-1, 1, n, v)
+		t.toAll(n, v)
 		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }
@@ -279,10 +302,12 @@ func (t *tally) reduceScatter(a Algorithm, n int) {
 		t.local(float64(n+1)*v, float64(n*(n+1))*v)
 		for part := n / 2; part > 0; part /= 2 {
 			t.add(1, 1, n, float64(part)*v)
+			t.far(n/2/part, float64(part)*v)
 			t.peers(1, n)
 		}
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
+		t.toAll(n, v)
 		t.peers(2*(n-1), 2*n*(n-1))
 		t.local(v, float64(n)*v)
 	case Ring:
@@ -290,6 +315,7 @@ func (t *tally) reduceScatter(a Algorithm, n int) {
 		t.peers(2, 2*n)
 	default:
 		t.add(n-1, 1, n, v)
+		t.toAll(n, v)
 		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }

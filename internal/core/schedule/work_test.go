@@ -87,6 +87,13 @@ func TestWork(t *testing.T) {
 					t.Errorf("%s of %d elements by %s in a group of %d: the busiest has %v of %s, and in the schedules %v", c.Collective, c.Count, a, c.Size, got, term, want)
 				}
 			}
+			far := 0.0
+			for _, mib := range w.Far {
+				far += mib
+			}
+			if far > w.Busiest[pathsel.Link]+1e-9 {
+				t.Errorf("%s of %d elements by %s in a group of %d: %v of %v MiB go to others", c.Collective, c.Count, a, c.Size, far, w.Busiest[pathsel.Link])
+			}
 			// What is reduced and copied is nearly that; the ring does not do without its own block.
 			v := tallyOf(&c).vector / mebibyte
 			for _, x := range []struct{ got, want, block float64 }{

@@ -49,8 +49,8 @@ func WriteModel(w io.Writer, m pathsel.Model) error {
 	if m.Costs.Processors > 0 {
 		fmt.Fprintf(&b, "  processors: %d # that all hosts share\n", m.Costs.Processors)
 	}
-	if m.Costs.LinkRate > 0 {
-		fmt.Fprintf(&b, "  link_rate: %d # bit/s of a member's link\n", m.Costs.LinkRate)
+	if l := m.Costs.Links; l != (pathsel.Links{}) {
+		fmt.Fprintf(&b, "  links: {rate: %d, uplink: %d, leaf: %d} # bit/s, bit/s, members\n", l.Rate, l.Uplink, l.Leaf)
 	}
 	for f := range m.Costs.Rates {
 		fmt.Fprintf(&b, "  %s:\n", pathsel.Family(f))
@@ -77,7 +77,11 @@ func (d *reader) costs(m *pathsel.Model) func(field) {
 		all := *pathsel.DefaultCosts()
 		m.Costs = &all
 		families := map[string]func(field){
-			"processors": count(d, &all.Processors, 0, pathsel.MaxProcessors), "link_rate": count(d, &all.LinkRate, 0, pathsel.MaxLinkRate),
+			"processors": count(d, &all.Processors, 0, pathsel.MaxProcessors),
+			"links": func(f field) {
+				l := &all.Links
+				d.object(f, map[string]func(field){"rate": count(d, &l.Rate, 0, 1e18), "uplink": count(d, &l.Uplink, 0, 1e18), "leaf": count(d, &l.Leaf, 0, pathsel.MaxLeaf)})
+			},
 		}
 		for of := range all.Rates {
 			families[pathsel.Family(of).String()] = func(f field) {

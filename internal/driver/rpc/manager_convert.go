@@ -109,7 +109,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		return &pb.HostSessionResponse{Event: &pb.HostSessionResponse_Costs{Costs: costs(e.Costs)}}
 	case e.Links != nil:
 		l := e.Links
-		return &pb.HostSessionResponse{Group: l.Group, Rank: l.Rank, Event: &pb.HostSessionResponse_Links{Links: &pb.Links{Rate: uint64(l.Rate)}}}
+		return &pb.HostSessionResponse{Group: l.Group, Rank: l.Rank, Event: &pb.HostSessionResponse_Links{Links: links(l.Links)}}
 	default:
 		n := e.Notice
 		return &pb.HostSessionResponse{Group: n.Group, Rank: n.Rank, Event: &pb.HostSessionResponse_Notice{
@@ -125,15 +125,23 @@ func costs(c *pathsel.Costs) *pb.Costs {
 			all[name] = uint64(*d)
 		}
 	}
-	return &pb.Costs{Nanoseconds: all, Processors: uint32(c.Processors), LinkRate: uint64(c.LinkRate)}
+	return &pb.Costs{Nanoseconds: all, Processors: uint32(c.Processors), Links: links(c.Links)}
 }
 
 func uncosts(m *pb.Costs) *pathsel.Costs {
-	c := &pathsel.Costs{Processors: int(m.GetProcessors()), LinkRate: int64(m.GetLinkRate())}
+	c := &pathsel.Costs{Processors: int(m.GetProcessors()), Links: unlinks(m.GetLinks())}
 	for name, d := range c.All() {
 		*d = time.Duration(m.GetNanoseconds()[name])
 	}
 	return c
+}
+
+func links(l pathsel.Links) *pb.Links {
+	return &pb.Links{Rate: uint64(l.Rate), Uplink: uint64(l.Uplink), Leaf: uint32(l.Leaf)}
+}
+
+func unlinks(m *pb.Links) pathsel.Links {
+	return pathsel.Links{Rate: int64(m.GetRate()), Uplink: int64(m.GetUplink()), Leaf: int(m.GetLeaf())}
 }
 
 // event reads what was sent to a host; false for what this version does not know.
@@ -164,9 +172,8 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 		e.Costs = uncosts(v.Costs)
 		return e, e.Costs.Validate() == nil
 	case *pb.HostSessionResponse_Links:
-		rate := v.Links.GetRate()
-		e.Links = &manager.Links{Group: group, Rank: rank, Rate: int64(rate)}
-		return e, rate <= pathsel.MaxLinkRate
+		e.Links = &manager.Links{Group: group, Rank: rank, Links: unlinks(v.Links)}
+		return e, e.Links.Validate() == nil
 	default:
 		return e, false
 	}

@@ -167,8 +167,8 @@ func TestManagerWatch(t *testing.T) {
 	sent := []manager.Event{
 		{Reply: &manager.Reply{Req: 1 << 40, Group: 12, Found: true}},
 		{Reply: &manager.Reply{Req: 3, Err: manager.ErrExists}},
-		{Costs: &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: 2, LinkRate: 200e6}},
-		{Links: &manager.Links{Group: 12, Rank: 3, Rate: 100e9}},
+		{Costs: &pathsel.Costs{Rates: pathsel.DefaultCosts().Rates, Processors: 2, Links: pathsel.Links{Rate: 200e6}}},
+		{Links: &manager.Links{Group: 12, Rank: 3, Links: pathsel.Links{Rate: 100e9, Uplink: 25e9, Leaf: 40}}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3, Err: refused}},
 		{Notice: &manager.Notice{Group: 12, Rank: 3}},
 		{Offer: &manager.Offer{
