@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ type Question struct {
 	// part.
 	Elements int
 	Type     reduce.Type // not of a barrier
+	Width    int         // bytes of an element that Type does not name: 1 or 2, of collectives of Data
 	Operator Operator    // of those that reduce
 	Root     int         // of those with a root
 }
@@ -260,7 +262,9 @@ func (q *Question) call(c *Communicator) (k schedule.Call, o operation, err erro
 		return k, o, fmt.Errorf("%w: %s does not reduce, but has the operator %v", ErrArgument, k.Collective, q.Operator)
 	case k.Collective == schedule.Barrier:
 		return k, o, nil
-	case !q.Type.Valid():
+	case q.Width != 0 && (k.Collective.Reduces() || schedule.HasTree(k.Collective) || q.Type != reduce.NoType || q.Width != 1 && q.Width != 2):
+		return k, o, fmt.Errorf("%w: %s of elements of type %v, and of %d bytes; without a type, collectives of Data have some of 1 or 2", ErrArgument, k.Collective, q.Type, q.Width)
+	case q.Width == 0 && !q.Type.Valid():
 		return k, o, fmt.Errorf("%w: %s of elements of type %v", ErrArgument, k.Collective, q.Type)
 	}
 	function := reduce.NoFunction
@@ -270,7 +274,7 @@ func (q *Question) call(c *Communicator) (k schedule.Call, o operation, err erro
 		}
 		function, k.Ordered = o.function, o.ordered
 	}
-	k.Width = reduce.ElementSize(function, q.Type)
+	k.Width = cmp.Or(q.Width, reduce.ElementSize(function, q.Type))
 	if k.Collective.HasCounts() {
 		k.Counts = slices.Repeat([]int{q.Elements}, k.Size)
 		k.RecvCounts, k.Own, k.Count = k.Counts, q.Elements, 0

@@ -87,6 +87,7 @@ func TestChoice(t *testing.T) {
 				{Question{Collective: "alltoall", Elements: 5, Type: reduce.Int32}, "the fastest way by the cost model"},
 				{Question{Collective: "allreduce", Elements: 5, Type: reduce.Float32, Operator: custom}, "an operator of the caller's own"},
 				{Question{Collective: "allgatherv", Elements: 5, Type: reduce.Int32}, ""},
+				{Question{Collective: "gather", Elements: 5, Width: 1}, ""},
 				{Question{Collective: "barrier"}, ""},
 			} {
 				if e, err := c.Explain(q.Question); err != nil || len(test.options) == 0 && !strings.Contains(e.String(), q.want) {
@@ -94,12 +95,15 @@ func TestChoice(t *testing.T) {
 				}
 			}
 			for want, q := range map[string]Question{
-				`no collective "", but ["allreduce" "reduce"`: {},
-				"allreduce: there is no operator":             {Collective: "allreduce", Elements: 1, Type: reduce.Int32},
-				"gather does not reduce":                      {Collective: "gather", Type: reduce.Int32, Operator: reduce.Sum},
-				"elements of type none":                       {Collective: "gather", Elements: 1},
-				"a negative number of elements":               {Collective: "gather", Elements: -1, Type: reduce.Int32},
-				"root 4 in a group of 4":                      {Collective: "gather", Type: reduce.Int32, Root: 4},
+				`no collective "", but ["allreduce" "reduce"`:  {},
+				"allreduce: there is no operator":              {Collective: "allreduce", Elements: 1, Type: reduce.Int32},
+				"gather does not reduce":                       {Collective: "gather", Type: reduce.Int32, Operator: reduce.Sum},
+				"elements of type none":                        {Collective: "gather", Elements: 1},
+				"int32, and of 2 bytes":                        {Collective: "gather", Elements: 1, Type: reduce.Int32, Width: 2},
+				"none, and of 3 bytes":                         {Collective: "scatter", Elements: 1, Width: 3},
+				"broadcast of elements of type none, and of 1": {Collective: "broadcast", Elements: 1, Width: 1},
+				"a negative number of elements":                {Collective: "gather", Elements: -1, Type: reduce.Int32},
+				"root 4 in a group of 4":                       {Collective: "gather", Type: reduce.Int32, Root: 4},
 			} {
 				if _, err := c.Explain(q); !errors.Is(err, ErrArgument) || !strings.Contains(err.Error(), want) {
 					t.Errorf("%+v: %v", q, err)

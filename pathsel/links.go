@@ -1,6 +1,10 @@
 package pathsel
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tributary-fabric/tributary/topology"
+)
 
 // Links are what joins the hosts of members to the fabric. The zero value: that is not known.
 type Links struct {
@@ -56,4 +60,50 @@ func (l Links) take(w *Work) float64 {
 		}
 	}
 	return mib * (1 << 20) * 8e9 / float64(l.Rate)
+}
+
+// LinksOf returns those of members' hosts: the rate of the fastest link of the host whose is the slowest, and the
+// leaf whose links to switches have the least for each member there. Zero: a host is NoNode, or has no link.
+func LinksOf(g *topology.Graph, hosts []topology.NodeID) (all Links) {
+	leaves := map[topology.NodeID]int{}
+	for _, host := range hosts {
+		l := fastestLink(g, host)
+		if l == topology.NoLink {
+			return Links{}
+		}
+		leaves[g.Across(l, host)]++
+		if rate := g.Link(l).Bandwidth; all.Rate == 0 || rate < all.Rate {
+			all.Rate = rate
+		}
+	}
+	if len(leaves) == 1 {
+		return all
+	}
+	for leaf, members := range leaves {
+		uplink := int64(0)
+		for _, l := range g.Adjacent(leaf) {
+			if g.IsSwitch(g.Across(l, leaf)) {
+				uplink += g.Link(l).Bandwidth
+			}
+		}
+		uplink /= int64(members)
+		if uplink > 0 && (all.Uplink == 0 || uplink < all.Uplink || uplink == all.Uplink && members > all.Leaf) {
+			all.Uplink, all.Leaf = uplink, members
+		}
+	}
+	return all
+}
+
+// fastestLink returns the fastest link of a host, of several the one of the lowest port.
+func fastestLink(g *topology.Graph, host topology.NodeID) topology.LinkID {
+	fastest, rate := topology.NoLink, int64(0)
+	if host == topology.NoNode {
+		return fastest
+	}
+	for _, l := range g.Adjacent(host) {
+		if is := g.Link(l).Bandwidth; is > rate {
+			fastest, rate = l, is
+		}
+	}
+	return fastest
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/bench/turn"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Compare builds a fabric for each rate of the rows, has all contestants take
@@ -241,9 +243,13 @@ func (k *contest) expel(gone *crew, why string) {
 // row measures one row.
 func (k *contest) row(row Row) (*report.Comparison, error) {
 	g := k.fabric.Lab().Topology()
+	hosts := make([]topology.NodeID, g.Hosts())
+	for i := range hosts {
+		hosts[i] = topology.NodeID(i)
+	}
 	result := &report.Comparison{
 		Kind: report.KindComparison, Taken: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
-		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate, Processes: k.fabric.Ranks() / g.Hosts()}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
+		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate, Links: pathsel.LinksOf(g, hosts), Processes: k.fabric.Ranks() / g.Hosts()}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
 	}
 	for _, c := range k.all {
 		c.iterations, c.tally = 0, tally{}

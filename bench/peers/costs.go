@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -53,7 +54,7 @@ func waysOf(c *report.Comparison) (all []way, chosen time.Duration) {
 	call := row.collective().Call(c.Fabric.Hosts, c.Bytes)
 	for _, k := range c.Contestants {
 		name := strings.TrimPrefix(strings.TrimPrefix(k.Name, timing.Implementation), "-")
-		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond)), Links: pathsel.Links{Rate: c.Fabric.Rate}}}
+		w := way{name: name, Timed: pathsel.Timed{Family: call.Collective.Family(), Took: time.Duration(k.Median * float64(time.Microsecond)), Links: cmp.Or(c.Fabric.Links, pathsel.Links{Rate: c.Fabric.Rate})}}
 		switch a, err := schedule.ParseAlgorithm(name); {
 		case w.Took <= 0:
 			continue

@@ -7,14 +7,17 @@ import (
 
 	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/bench/timing"
+	"github.com/tributary-fabric/tributary/pathsel"
 )
 
 // Fabric is where something was measured.
 type Fabric struct {
-	Hosts    int     `json:"hosts"`
-	Switches int     `json:"switches"`
-	Rate     int64   `json:"rate"` // bit/s of every link in each direction; 0: as fast as the machine
-	Loss     float64 `json:"loss,omitempty"`
+	Hosts    int   `json:"hosts"`
+	Switches int   `json:"switches"`
+	Rate     int64 `json:"rate"` // bit/s of every link in each direction; 0: as fast as the machine
+	// Links are the hosts', as the manager reports them; of older comparisons unknown.
+	Links pathsel.Links `json:"links,omitzero"`
+	Loss  float64       `json:"loss,omitempty"`
 	// Processes of each host; 0 or 1: one.
 	Processes int `json:"processes,omitempty"`
 }

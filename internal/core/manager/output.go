@@ -120,9 +120,7 @@ type Withdrawal struct {
 type Links struct {
 	Group, Rank uint32
 	Stream      uint64
-	// Links has the rate of the fastest link of the host whose is the slowest, and the leaf that has the least
-	// uplink for each member. Zero: the fabric lacks a host, or its links.
-	pathsel.Links
+	pathsel.Links // zero: the fabric lacks a host, or its links
 }
 
 // Notice reports to a member how its group stands, or that its stream is over.
