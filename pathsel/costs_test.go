@@ -106,7 +106,7 @@ func TestLinks(t *testing.T) {
 		want       time.Duration
 	}{
 		{0, 0, 5 * time.Millisecond}, {0, 2, 17 * time.Millisecond}, // 2 ms a MiB, and 1 ms
-		{1e9, 0, 17777216}, {1e9, 2, 17777216}, {1e9, 1, 33 * time.Millisecond}, {100e9, 0, 5 * time.Millisecond},
+		{1e9, 0, 18616076}, {1e9, 2, 18616076}, {1e9, 1, 33 * time.Millisecond}, {100e9, 0, 5 * time.Millisecond},
 	} {
 		c := Costs{Processors: x.processors, Links: Links{Rate: x.rate}}
 		c.Rates[OfScan][ByMessages] = Rates{Start: time.Millisecond, Link: 2 * time.Millisecond}

@@ -45,6 +45,9 @@ func (l Links) String() string {
 	return fmt.Sprintf("%s, %s to other leaves", bitRate(l.Rate), bitRate(l.Uplink))
 }
 
+// headers is what a link carries for each byte of vectors, in packets of 1500 bytes.
+const headers = 1.05
+
 // take returns the nanoseconds that the bytes of the busiest member take on links; 0: it is not known.
 // Of a leaf's members that all send to one so far away, that share sends to another leaf.
 func (l Links) take(w *Work) float64 {
@@ -59,7 +62,7 @@ func (l Links) take(w *Work) float64 {
 			mib += far * max(0, leave*narrow-1)
 		}
 	}
-	return mib * (1 << 20) * 8e9 / float64(l.Rate)
+	return mib * (1 << 20) * headers * 8e9 / float64(l.Rate)
 }
 
 // LinksOf returns those of members' hosts: the rate of the fastest link of the host whose is the slowest, and the

@@ -96,7 +96,7 @@ func TestDefaultCostsAreSane(t *testing.T) {
 				most = 2
 			}
 			if rate > 0 {
-				f.link = max(f.link, 8/float64(rate))
+				f.link = max(f.link, headers*8/float64(rate))
 			}
 			t.Logf("links of %d bit/s: at worst %.2f", rate, f.judge(t, costs, most))
 		}

@@ -8,6 +8,9 @@ import (
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
+// headers is what links carry for each byte of a message.
+const headers = 1.05
+
 // flow is a message on its way.
 type flow struct {
 	from, to int
@@ -223,9 +226,9 @@ func TestChoicesOnWires(t *testing.T) {
 					}
 					w := wires{fabric: own, call: c, leaf: n}
 					if links.Leaf > 0 {
-						w.leaf, w.uplink = links.Leaf, float64(links.Uplink)*float64(links.Leaf)/8
+						w.leaf, w.uplink = links.Leaf, float64(links.Uplink)*float64(links.Leaf)/8/headers
 					}
-					w.link = max(own.link, 8/float64(links.Rate))
+					w.link = max(own.link, headers*8/float64(links.Rate))
 					chosen, predicted := Choose(&c, costs)
 					var best Algorithm
 					least, took := math.Inf(1), 0.0
