@@ -74,7 +74,8 @@ type Config struct {
 	Speed topology.Speed
 
 	// Costs are what members choose the way of collectives by, where no manager has others: those
-	// of the lowest rank's host count. nil: pathsel.DefaultCosts. Not to be changed.
+	// of the lowest rank's host count. nil: pathsel.DefaultCosts. Their Links count before those in a
+	// manager's topology; without a manager nothing else says how fast links are. Not to be changed.
 	Costs *pathsel.Costs
 
 	// LLDP announces the host on its links by LLDP, so that the manager's discovery finds

@@ -115,7 +115,7 @@ type Costs struct {
 	Rates [Families][Kinds]Rates
 	// Processors are those that all hosts share, as in namespaces of one machine; 0: each has its own.
 	Processors int
-	Links      Links
+	Links      Links // zero: as the manager has them, or unknown
 }
 
 // MaxProcessors is the most that Costs.Processors may be.
