@@ -99,6 +99,11 @@ func TestSessionForgetsWatches(t *testing.T) {
 			group := (<-h.hears).Reply.Group
 			h.ask(manager.Watch{Group: group, DataAddr: someAddr})
 			h.ask(manager.Watch{Group: group, DataAddr: someAddr}) // takes the first one's place, which is no news
+			for range 2 {
+				if e := <-h.hears; e.Links == nil || e.Links.Rate != topology.DefaultBandwidth {
+					t.Fatalf("got %+v, and no links", e)
+				}
+			}
 			synctest.Wait()
 			if n := d.watches(); n != 1 || len(h.hears) > 0 {
 				t.Errorf("group %d: %d watches stand, and it hears of %d", group, n, len(h.hears))
