@@ -75,7 +75,7 @@ func On(host Host, cfg Config) (*Node, error) {
 	return n, nil
 }
 
-// link is the node as its host's connections see it. It implements peer.PathHandler and
+// link is the node as its host's connections see it. It implements peer.PathHandler, peer.Placer and
 // connections.
 type link struct {
 	host *peer.Host
@@ -145,6 +145,11 @@ func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 		c.Break(err)
 	}
 	b.Release()
+}
+
+// Place implements peer.Placer.
+func (l *link) Place(c *peer.Conn, begin []byte, size, at int, read func(into []byte)) bool {
+	return l.node.place(c, begin, size, at, read)
 }
 
 // Failed implements peer.Handler.

@@ -344,6 +344,8 @@ func (n *Node) received(key any, frames []peer.Frame) (bad error) {
 			bad = p.hear(c, b, &e)
 		case !c.isAgreed:
 			bad = rail.ErrHello
+		case frames[i].Rest > 0:
+			bad = p.core.Placed(b, len(b)+frames[i].Rest, now, &p.out)
 		default:
 			bad = p.core.Arrived(0, c.class, b, now, &p.out)
 		}
@@ -357,6 +359,30 @@ func (n *Node) received(key any, frames []peer.Frame) (bad error) {
 	p.settle(now, &e)
 	p.unlock(&e)
 	return bad
+}
+
+// place has some of a fragment, of so many bytes, be read to where it belongs. The peer's lock is
+// held meanwhile: whoever ends its receive waits for the read, which waits for nothing.
+func (n *Node) place(key any, begin []byte, size, at int, read func(into []byte)) bool {
+	known, ok := n.conns.Load(key)
+	if !ok {
+		return false
+	}
+	c := known.(*conn)
+	p := c.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c.isOver || p.isEnded || !c.isAgreed {
+		return false
+	}
+	body := p.core.Place(c.class, begin, size)
+	if body == nil {
+		return false
+	}
+	head := size - len(body)
+	copy(body, begin[head:])
+	read(body[at-head:])
+	return true
 }
 
 // sent takes what became of frames.

@@ -150,11 +150,29 @@ func (p *Peer) Arrived(path uint8, class Class, b []byte, now core.Time, out *Ou
 	if err == nil && p.net.replies > maxReplies {
 		err = fmt.Errorf("%w: %d answers are not acknowledged", ErrMalformed, p.net.replies)
 	}
+	p.hasTaken(err)
+	return err
+}
+
+// Placed takes a fragment of class Fragment and so many bytes, whose body lies where Place has said.
+// An error wraps ErrMalformed.
+func (p *Peer) Placed(b []byte, size int, now core.Time, out *Output) error {
+	p.begin(now, out)
+	var h head
+	_, err := h.parse(b)
+	if err == nil {
+		err = p.arrived(&h, size-layouts[h.kind].size, nil)
+	}
+	p.hasTaken(err)
+	return err
+}
+
+// hasTaken ends a call that has taken a fragment.
+func (p *Peer) hasTaken(err error) {
 	if err != nil {
 		p.counters.Malformed++
 	}
 	p.end()
-	return err
 }
 
 // take takes a fragment.
@@ -168,7 +186,7 @@ func (p *Peer) take(class Class, h *head, body []byte) error {
 	case kindAck, kindPut, kindRead:
 		return p.granted(h)
 	case kindFrag, kindWrite, kindData:
-		return p.arrived(h, body)
+		return p.arrived(h, len(body), body)
 	case kindFin:
 		p.finished(h)
 	case kindRecvFin:

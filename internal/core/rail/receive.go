@@ -107,22 +107,56 @@ func (p *Peer) answerEnd(r *RecvRequest, why reason) {
 // dataOf is the kind of the data after an answer.
 var dataOf = [kinds]kind{kindAck: kindFrag, kindPut: kindWrite, kindRead: kindData}
 
-// arrived takes FRAG, WRITE or DATA. Late ones touch no memory.
-func (p *Peer) arrived(h *head, body []byte) error {
+// taker returns the receive that takes n bytes of FRAG, WRITE or DATA; nil: they are late, or the
+// error wraps ErrMalformed.
+func (p *Peer) taker(h *head, n uint64) (*RecvRequest, error) {
 	r := p.recvs.get(h.words[fieldReceiving])
 	if r == nil || !r.isTaking() || r.restart != h.restart() {
+		return nil, nil
+	}
+	at := h.words[fieldOffset]
+	if dataOf[r.answer] != h.kind || h.kind == kindWrite && h.words[fieldKey] != r.key || n == 0 || at > r.limit || n > r.limit-at || n > r.limit-r.got {
+		return nil, fmt.Errorf("%w: %s of %d bytes at %d, after %d of %d", ErrMalformed, h.kind, n, at, r.got, r.limit)
+	}
+	return r, nil
+}
+
+// arrived takes FRAG, WRITE or DATA of n bytes; with a body nil they lie where Place has said. Late
+// ones touch no memory.
+func (p *Peer) arrived(h *head, n int, body []byte) error {
+	r, err := p.taker(h, uint64(n))
+	if err != nil {
+		return err
+	}
+	if r == nil {
 		p.counters.Late++
 		return nil
 	}
-	at, n := h.words[fieldOffset], uint64(len(body))
-	if dataOf[r.answer] != h.kind || h.kind == kindWrite && h.words[fieldKey] != r.key || n == 0 || at > r.limit || n > r.limit-at || n > r.limit-r.got {
-		return fmt.Errorf("%w: %s of %d bytes at %d, after %d of %d", ErrMalformed, h.kind, n, at, r.got, r.limit)
-	}
-	copy(r.Data[at:], body)
-	r.got += n
+	copy(r.Data[h.words[fieldOffset]:], body)
+	r.got += uint64(n)
 	p.progress(r)
 	return nil
 }
+
+// Place returns where the body of a fragment of so many bytes is to be read, of which b has come, at
+// least BeginSize bytes; nil: nowhere. The memory is the driver's until the next call of the Peer's.
+// It asks before each read, and calls Placed only if there was a place for all of them.
+func (p *Peer) Place(class Class, b []byte, size int) []byte {
+	var h head
+	if _, err := h.parse(b); err != nil || class != Fragment || layouts[h.kind].class != Fragment || size < len(b) {
+		return nil
+	}
+	n := uint64(size - layouts[h.kind].size)
+	r, err := p.taker(&h, n)
+	if r == nil || err != nil {
+		return nil
+	}
+	at := h.words[fieldOffset]
+	return r.Data[at : at+n : at+n]
+}
+
+// BeginSize are the bytes of a fragment of class Fragment that say where it lies.
+const BeginSize = 32
 
 // progress ends a receive that has all.
 func (p *Peer) progress(r *RecvRequest) {

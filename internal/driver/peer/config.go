@@ -117,6 +117,18 @@ type PathHandler interface {
 	PathDown(p *Path, reason error)
 }
 
+// Placer is a Handler that says where frames of class Fragment are to lie, so that their bytes are
+// not copied on their way.
+type Placer interface {
+	Handler
+	// Place calls read once with memory for a frame's payload, but for its first at bytes, and
+	// reports whether there is such memory. Begin are the first BeginSize bytes of the payload,
+	// size its length. Read fills what there is to read of it, and does not wait. Place is called again and
+	// again until all has come. Then Received gets a frame with these first bytes, and the Rest; or
+	// without it, once Place has reported false in between.
+	Place(c *Conn, begin []byte, size, at int, read func(into []byte)) bool
+}
+
 // Config is how a host is made. Name, Resolve and Log have to be set; zero fields
 // of others have the defaults of peering.Config.
 type Config struct {

@@ -18,6 +18,7 @@ const mayWait = 1 << 23
 type Frame struct {
 	Stream uint32
 	Bytes  []byte
+	Rest   int // bytes of the payload behind Bytes that lie where a Placer has said
 }
 
 // What the connection itself says.
@@ -58,8 +59,8 @@ func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error
 	if len(b) < HeadSize {
 		return 0, Frame{}, HeadSize, false, nil
 	}
-	n, word := int(binary.BigEndian.Uint32(b)), binary.BigEndian.Uint32(b[4:])
-	if Service(word>>24) == segments {
+	s, stream, n := parseHead(b)
+	if s == segments {
 		most += segmentMore
 	}
 	if n > most {
@@ -69,5 +70,11 @@ func parse(b []byte, most int) (s Service, f Frame, size int, ok bool, err error
 	if len(b) < size {
 		return 0, Frame{}, size, false, nil
 	}
-	return Service(word >> 24), Frame{word & 0xffffff, b[HeadSize : HeadSize+n : HeadSize+n]}, size, true, nil
+	return s, Frame{Stream: stream, Bytes: b[HeadSize : HeadSize+n : HeadSize+n]}, size, true, nil
+}
+
+// parseHead reads a frame's head; n is the bytes of the payload.
+func parseHead(b []byte) (s Service, stream uint32, n int) {
+	word := binary.BigEndian.Uint32(b[4:])
+	return Service(word >> 24), word & 0xffffff, int(binary.BigEndian.Uint32(b))
 }

@@ -16,6 +16,8 @@ type (
 
 func (*socket) tryVectors([][]byte) (int, error) { return 0, ErrGone }
 
+func (*socket) readVectors([][]byte) (int, error) { return 0, ErrGone }
+
 func (*socket) writeVectors([][]byte) (int, error) { return 0, ErrGone }
 
 func (*pollers) close() {}

@@ -20,11 +20,15 @@ type reader struct {
 	got      int        // since nothing was there
 	isUrgent bool       // the sender of a frame waits for its acknowledgement
 	isQuiet  bool       // that was little, the last time
+	pad      int        // bytes of padding that follow a placed frame
+	placed   placed
+	reads    func(into []byte) // readInto
 }
 
 // read hands frames on until the connection ends.
 func (p *Path) read() error {
 	r := reader{p: p, isQuiet: true} // most connections begin with a few small messages
+	r.reads = r.readInto
 	defer r.drop()
 	if p.socket != nil {
 		return p.readSocket(&r)
@@ -69,6 +73,9 @@ func (r *reader) handle(n int, err error) error {
 	if err != nil {
 		return err
 	}
+	if r.begins(want) {
+		want = 0
+	}
 	if r.burst != nil && (r.at+want > len(r.burst.memory) || len(r.burst.memory)-r.have < leastRoom) {
 		r.renew(want)
 	}
@@ -81,35 +88,48 @@ func (r *reader) next() error {
 	if r.p.seal != nil {
 		return r.nextSealed()
 	}
-	room := r.room()
-	n, err := r.p.socket.Read(room)
-	if err = r.handle(n, something(err)); err == nil && n < len(room) {
-		r.rest()
+	if !r.isPlacing() {
+		room := r.about()
+		n, err := r.p.socket.Read(room)
+		if err = r.handle(n, something(err)); err == nil && n < len(room) {
+			r.rest()
+		}
+		if err != nil || n < len(room) || !r.isPlacing() {
+			return err
+		}
 	}
-	return err
+	return r.place()
 }
 
 // nextSealed is next for records, of which TLS gets those that are there in full.
 func (r *reader) nextSealed() error {
 	s := r.p.seal
 	none := something(s.more())
-	for isMore := false; isMore || s.hasRecord() || !s.between() && s.from < s.to; {
-		room, n := r.room(), 0
+	for r.isMore = false; r.isMore || s.hasRecord() || !s.between() && s.from < s.to; {
 		var err error
-		for {
-			k, bad := r.p.tls.Read(room[n:])
-			n, isMore, err = n+k, k == len(room)-n, something(bad)
-			if bad != nil || isMore || !s.hasRecord() || len(room)-n < recordMost {
-				break
-			}
+		if r.isPlacing() {
+			err = r.place()
+		} else {
+			err = r.handle(r.records(r.about()))
 		}
-		if err := r.handle(n, err); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	s.rest()
 	r.rest()
 	return none
+}
+
+// records reads what is there in full, as far as there is room for a record.
+func (r *reader) records(room []byte) (n int, err error) {
+	for {
+		k, bad := r.p.tls.Read(room[n:])
+		r.isMore, err = k == len(room)-n, something(bad)
+		if n += k; bad != nil || r.isMore || !r.p.seal.hasRecord() || len(room)-n < recordMost {
+			return n, err
+		}
+	}
 }
 
 // something returns the error of a read, but that nothing was there.
@@ -175,7 +195,7 @@ func (r *reader) room() []byte {
 	if r.burst == nil {
 		if r.burst = r.p.spare.Swap(nil); r.burst == nil {
 			size := burstOf(r.p.class)
-			if r.isQuiet {
+			if r.isQuiet || r.mayPlace() {
 				size = burstClasses[0]
 			}
 			r.burst = r.p.host.bursts.get(size, &r.p.spare)
@@ -221,6 +241,8 @@ func (r *reader) drop() {
 func (r *reader) split() (want int, err error) {
 	p := r.p
 	most, of := frameMost[p.class], itself
+	k := min(r.pad, r.have-r.at)
+	r.at, r.pad = r.at+k, r.pad-k
 	for r.burst != nil && err == nil {
 		s, f, size, ok, bad := parse(r.burst.memory[r.at:r.have], most)
 		want, err = size, bad

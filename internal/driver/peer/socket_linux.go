@@ -75,20 +75,30 @@ func (t tried) Write(f func(fd uintptr) bool) error {
 
 // Read implements net.Conn. It does not wait: the error is errNothing.
 func (s *socket) Read(b []byte) (n int, err error) {
+	return s.tryRead(len(b), func(fd int) (int, error) { return unix.Read(fd, b) })
+}
+
+// readVectors is Read into several pieces of memory, one behind the other.
+func (s *socket) readVectors(b [][]byte) (n int, err error) {
+	return s.tryRead(1, func(fd int) (int, error) { return unix.Readv(fd, b) })
+}
+
+// tryRead reads up to most bytes.
+func (s *socket) tryRead(most int, read func(fd int) (int, error)) (n int, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.fd < 0 {
 		return 0, net.ErrClosed
 	}
 	for err = unix.EINTR; err == unix.EINTR; {
-		n, err = unix.Read(s.fd, b)
+		n, err = read(s.fd)
 	}
 	switch {
 	case err == unix.EAGAIN:
 		return 0, errNothing{}
 	case err != nil:
 		return 0, os.NewSyscallError("read", err)
-	case n == 0 && len(b) > 0:
+	case n == 0 && most > 0:
 		return 0, io.EOF
 	}
 	return n, nil
