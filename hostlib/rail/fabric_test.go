@@ -28,7 +28,8 @@ const (
 	cutBefore          // the path ends, and the frame does not arrive
 	cutAfter           // the path ends, and the frame arrives, but that is not acknowledged
 	cutSilent          // likewise, and the end that has sent it finds out last
-	verdictMax = cutSilent
+	cutWithin          // the path ends, and a part of the frame has arrived
+	verdictMax = cutWithin
 )
 
 // fabric joins nodes by paths, as hosts do, in memory.
@@ -44,6 +45,7 @@ type fabric struct {
 	hosts  map[string]*fakeHost
 	conns  []*fakeConn
 	fault  func(f *fakeFrame) verdict
+	within func(p *fakePath) // called without a lock when a half of a fragment is placed; nil: nothing
 	frames int
 }
 
@@ -375,8 +377,8 @@ func (p *fakePath) read(n *Node) {
 				p.cutLocked(errCut)
 				p.mu.Unlock()
 			}
-			if v != cutBefore {
-				all = append(all, peer.Frame{Bytes: slices.Concat(frames[i].head, frames[i].body)})
+			if frame, isWhole := p.arrive(n, &frames[i], v); isWhole {
+				all = append(all, frame)
 			}
 			if isCut {
 				break
@@ -398,6 +400,33 @@ func (p *fakePath) read(n *Node) {
 		p.mu.Unlock()
 		o.host.node.sent(acks, nil)
 	}
+}
+
+// arrive has a frame come, in two halves if it is placed, and reports whether all of it has.
+func (p *fakePath) arrive(n *Node, f *fakeFrame, v verdict) (frame peer.Frame, isWhole bool) {
+	all := slices.Concat(f.head, f.body)
+	at := rail.BeginSize
+	place := func(upTo int) bool {
+		return n.place(p.key, all[:rail.BeginSize], len(all), at, func(into []byte) {
+			at += copy(into[:upTo-at], all[at:upTo])
+		})
+	}
+	half := at + (len(all)-at)/2
+	switch {
+	case v == cutBefore:
+		return frame, false
+	case f.class != rail.Fragment || len(all) <= at || !place(half):
+		return peer.Frame{Bytes: all}, v != cutWithin
+	case v == cutWithin:
+		return frame, false
+	}
+	if within := p.host.fabric.within; within != nil {
+		within(p)
+	}
+	if !place(len(all)) {
+		return peer.Frame{Bytes: all[:rail.BeginSize]}, true
+	}
+	return peer.Frame{Bytes: all[:rail.BeginSize], Rest: len(all) - rail.BeginSize}, true
 }
 
 // judge returns what happens to a frame.

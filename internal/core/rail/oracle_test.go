@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -68,6 +69,9 @@ func newExchange(t *rapid.T) *exchange {
 	x.most = 1 << 20
 	if rapid.Bool().Draw(t, "in any order") {
 		x.pick = func(n int) int { return x.random.IntN(n) }
+	}
+	if rapid.Bool().Draw(t, "in place") {
+		x.places = func(left int) int { return x.random.IntN(left + 1) }
 	}
 	return x
 }
@@ -135,6 +139,7 @@ func (x *exchange) receive(side uint8, r *post) {
 			p.Recv(r.request, x.time, out)
 		} else {
 			r.outcome = outcome{times: 1, err: ErrCancelled}
+			scribble(r.request.Data)
 		}
 	})
 }
@@ -260,12 +265,25 @@ func (x *exchange) check() error {
 	}
 	x.matchAll()
 	x.afterlife()
+	x.checkMemory()
 	for side, p := range x.peers {
 		if err := p.isEmpty(); err != nil {
 			x.fail("side %d: %v", side, err)
 		}
 	}
 	return x.err
+}
+
+// checkMemory reports receives whose memory was written after their end.
+func (x *exchange) checkMemory() {
+	for _, r := range slices.Concat(x.posted[0], x.posted[1], x.loads) {
+		for i, b := range r.request.Data {
+			if b != 0xee && r.outcome.times > 0 {
+				x.fail("byte %d of %d of a receive is written after its end", i, len(r.request.Data))
+				return
+			}
+		}
+	}
 }
 
 // TestOracle compares random traffic over failing rails with a plain matching in order.

@@ -69,6 +69,8 @@ type carried struct {
 	bytes  []byte
 	isDone bool // its sender knows what became of it
 	isCut  bool // it is on a path that has failed
+	at     int  // bytes of it that are placed; 0: it is read whole
+	isLost bool // for some there was no place
 }
 
 // wire is a rail: a path in each class.
@@ -102,7 +104,8 @@ type world struct {
 	edges   map[edge]int // how often a request went from state to state; nil: nobody asks
 	due     func()       // nil: nothing; called at a step, or when nothing else is to come
 	dueAt   int
-	check   func() // nil: nothing; called after every call of a Peer
+	check   func()             // nil: nothing; called after every call of a Peer
+	places  func(left int) int // bytes of a fragment that are placed now; nil: they are read whole
 }
 
 // newWorld returns one in the memory of another, or of its own.
@@ -391,6 +394,10 @@ func (w *world) happen(e event) {
 	c := &w.frames[e.side][e.frame]
 	switch e.what {
 	case reaches:
+		if w.places != nil && w.place(1-e.side, c, false) {
+			w.events = slices.Insert(w.events, w.first, e) // before others of its path
+			return
+		}
 		w.events = append(w.events, event{what: handled, side: e.side, frame: e.frame}, event{what: ackBack, side: e.side, frame: e.frame})
 	case handled:
 		to := 1 - e.side
@@ -398,6 +405,11 @@ func (w *world) happen(e event) {
 			w.log("%c gets %s on %d", 'A'+rune(to), describe(c.bytes), c.path)
 		}
 		defer w.observe(to)()
+		if c.at > 0 {
+			w.place(to, c, true)
+			w.placed(to, c)
+			return
+		}
 		if err := w.peers[to].Arrived(c.path, c.class, c.bytes, w.time, &w.out[to]); err != nil {
 			w.fail("%s: %v", describe(c.bytes), err)
 		}
@@ -414,6 +426,48 @@ func (w *world) happen(e event) {
 		w.peers[e.side].Sent(c.number, e.what == ackBack, w.time, &w.out[e.side])
 		w.collect(e.side)
 	}
+}
+
+// place has some of a fragment, or all, be read to its place, and reports whether more is to come.
+func (w *world) place(to uint8, c *carried, isAll bool) (isMore bool) {
+	size := len(c.bytes)
+	if c.class != Fragment || size <= BeginSize || c.at == size {
+		return false
+	}
+	n := size - max(c.at, BeginSize)
+	if !isAll {
+		n = w.places(n)
+	}
+	body := w.peers[to].Place(c.class, c.bytes[:BeginSize], size)
+	switch {
+	case body == nil && c.at == 0:
+		return false
+	case body == nil:
+		c.isLost = true
+	}
+	from := max(c.at, BeginSize)
+	c.at = from + n
+	if head := size - len(body); body != nil {
+		copy(body, c.bytes[head:BeginSize])
+		copy(body[from-head:], c.bytes[from:c.at])
+	}
+	w.log("%c places up to %d of %d of %s: %v", 'A'+rune(to), c.at, size, describe(c.bytes), body != nil)
+	return c.at < size
+}
+
+// placed hands on a fragment that was placed.
+func (w *world) placed(to uint8, c *carried) {
+	p, out := w.peers[to], &w.out[to]
+	var err error
+	if c.isLost {
+		err = p.Arrived(c.path, c.class, c.bytes[:BeginSize], w.time, out)
+	} else {
+		err = p.Placed(c.bytes[:BeginSize], len(c.bytes), w.time, out)
+	}
+	if err != nil {
+		w.fail("%s: %v", describe(c.bytes), err)
+	}
+	w.collect(to)
 }
 
 // run lets everything happen, with failures before some events. It returns the number of events.

@@ -86,8 +86,11 @@ func (r *reader) readInto(into []byte) {
 	case r.p.seal != nil:
 		f.n, f.err = r.records(into)
 	default:
-		behind := r.burst.memory[r.have:]
-		f.vectors = [2][]byte{into, behind[:min(len(behind), aboutBegin)]}
+		var behind []byte
+		if len(into) == f.size-f.at {
+			behind = r.burst.memory[r.have:min(len(r.burst.memory), r.have+aboutBegin)]
+		}
+		f.vectors = [2][]byte{into, behind}
 		n, err := r.p.socket.readVectors(f.vectors[:])
 		f.vectors = [2][]byte{}
 		f.n, f.err = min(n, len(into)), something(err)
@@ -100,7 +103,7 @@ func (r *reader) place() error {
 	p, f := r.p, &r.placed
 	room, left := r.room(), f.size-f.at
 	if f.isLost = f.isLost || !r.ask(); f.isLost {
-		r.readInto(room[:min(len(room), left)]) // and what is behind it over it
+		r.readInto(room[:min(len(room), left)]) // and what is behind the frame over it
 	}
 	p.received.Add(uint64(f.n))
 	r.got += f.n
@@ -111,7 +114,7 @@ func (r *reader) place() error {
 	if f.at == f.size {
 		r.end()
 	}
-	if err = r.handle(behind, err); err == nil && behind < aboutBegin {
+	if err = r.handle(behind, err); err == nil && p.seal == nil && behind < aboutBegin {
 		r.rest()
 	}
 	return err
