@@ -18,6 +18,15 @@
 // in their order, and each once. A fragment with a body of a user's memory lends it to
 // the transport until its completion.
 //
+// # Places
+//
+// A transport may read the body of FRAG, WRITE or DATA to where Place says, in any number of
+// reads, and then calls Placed in place of Arrived. Invariant: the memory of a receive is written between its begin and
+// its Done alone, by one call or between one Place and the next call. So a place ends with
+// the next call of the Peer, and the driver asks again; whatever ends the receive, or restarts it, leaves
+// nothing for late fragments, of whatever path, however much of them was placed before. What was
+// placed of a fragment counts for nothing before Placed: the message may be sent again over it.
+//
 // # Room
 //
 // The other side may send envelopes, and bytes with them, that no receive has matched up to

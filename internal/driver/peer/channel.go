@@ -20,6 +20,14 @@ type Send struct {
 	MayWait    bool // for its acknowledgement nobody waits: it may come with others. Of class Message
 }
 
+// stream returns the frame's stream as it is written.
+func (s *Send) stream() uint32 {
+	if s.MayWait {
+		return s.Stream | mayWait
+	}
+	return s.Stream
+}
+
 // Channel is what is sent to one host in one class: by the connection that there is, or by
 // the next one. Its methods are safe for concurrent use.
 type Channel struct {
@@ -127,9 +135,12 @@ func (c *Conn) layOn(p *Path, s *Send) error {
 		return c.channel.lay(&p.queue, 0, s)
 	}
 	p.acknowledge()
-	before := len(p.queue.mark)
-	if err := c.channel.lay(&p.queue, p.unacked.size, s); err != nil {
+	if err := c.channel.admit(&p.queue, p.unacked.size, s); err != nil {
 		return err
+	}
+	before := len(p.queue.mark)
+	if !p.tryThrough(s) {
+		p.queue.put(c.class, s)
 	}
 	p.queue.mark = p.queue.mark[:before] // it is reported not when it is written, but when it is acknowledged
 	if n := len(p.queue.lent); c.class.lends() {
@@ -141,6 +152,15 @@ func (c *Conn) layOn(p *Path, s *Send) error {
 }
 
 func (l *Channel) lay(q *queue, unacked int, s *Send) error {
+	err := l.admit(q, unacked, s)
+	if err == nil {
+		q.put(l.class, s)
+	}
+	return err
+}
+
+// admit reports why a frame may not be laid behind those that wait.
+func (l *Channel) admit(q *queue, unacked int, s *Send) error {
 	n := len(s.Head) + len(s.Body)
 	if n > frameMost[l.class] {
 		return fmt.Errorf("%w: of %d bytes, want at most %d", ErrFrame, n, frameMost[l.class])
@@ -153,7 +173,6 @@ func (l *Channel) lay(q *queue, unacked int, s *Send) error {
 	}
 	l.host.counts.framesOut.Add(1)
 	l.host.counts.bytesOut.Add(uint64(padded(n)))
-	q.put(l.class, s)
 	return nil
 }
 
@@ -198,11 +217,7 @@ func (q *queue) copy(s *Send) {
 	}
 	q.out.reserve(n)
 	before := len(q.out.b)
-	stream := s.Stream
-	if s.MayWait {
-		stream |= mayWait
-	}
-	q.out.b = appendFrame(q.out.b, s.Service, stream, s.Head, s.Body)
+	q.out.b = appendFrame(q.out.b, s.Service, s.stream(), s.Head, s.Body)
 	q.size += len(q.out.b) - before
 }
 

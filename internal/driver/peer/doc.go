@@ -24,4 +24,16 @@
 // Fragment are read by who waits for a message (Host.Drive), or else by one goroutine for all.
 // There is no memory to read into while nothing comes. Frames that came together are handed on together, from where they were
 // read; a handler that waits is not read for, so that senders wait.
+//
+// The rest of a frame of class Fragment is read to where its service has it lie, if that is a [Placer],
+// and it is asked before each read:
+//
+//	what has come                    reader                       then
+//	head, and the begin of a body    Place, which copies that     placing; no place: as other frames
+//	more of the body                 Place, which reads it        placing; no place: dropping
+//	the end of the body              Received, with Frame.Rest    acknowledged, as any frame
+//	the end of what is dropped       Received, the begin alone    likewise
+//	the end of the path              nothing                      not acknowledged
+//
+// The reader keeps no such memory from one read to the next, nor while nothing comes.
 package peer

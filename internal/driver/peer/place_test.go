@@ -58,8 +58,8 @@ func payloadOf(number uint32, size int) []byte {
 	return b
 }
 
-// placing joins two hosts by one path of class Fragment, the sender's.
-func placing(t *testing.T, trust func(string) func(*Config)) (out *pathWitness, in *placer, path *Path) {
+// joined joins two hosts by one path, the sender's.
+func joined(t *testing.T, class Class, trust func(string) func(*Config)) (out *pathWitness, in *placer, path *Path) {
 	w := newTown()
 	out, in = newPathWitness(), newPlacer()
 	settle := func(name string, s Handler) *Host {
@@ -70,17 +70,17 @@ func placing(t *testing.T, trust func(string) func(*Config)) (out *pathWitness, 
 		return h
 	}
 	a, b := settle("a", out), settle("b", in)
-	a.Hold("b", Fragment, b.Addr())
-	t.Cleanup(func() { a.Release("b", Fragment, b.Addr()) })
-	await(t, "a path", func() bool { return len(out.up(Fragment)) == 1 && len(in.up(Fragment)) == 1 })
-	return out, in, out.up(Fragment)[0]
+	a.Hold("b", class, b.Addr())
+	t.Cleanup(func() { a.Release("b", class, b.Addr()) })
+	await(t, "a path", func() bool { return len(out.up(class)) == 1 && len(in.up(class)) == 1 })
+	return out, in, out.up(class)[0]
 }
 
 // TestPlaced: frames of all sizes come whole and in order, whether their service has a place for them
 // or not; of one that has none any more the begin comes.
 func TestPlaced(t *testing.T) {
 	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
-		out, in, path := placing(t, trust)
+		out, in, path := joined(t, Fragment, trust)
 		if runtime.GOOS != "linux" {
 			t.Skip("nothing is placed on this system")
 		}
@@ -132,7 +132,7 @@ func TestPlaced(t *testing.T) {
 // TestPathEndsWithinAFrame: a path stalls in the middle of a frame that is placed, and ends. Nobody
 // is asked for a place after that, nor handed the frame, and it is not acknowledged.
 func TestPathEndsWithinAFrame(t *testing.T) {
-	_, in, path := placing(t, func(string) func(*Config) { return func(*Config) {} })
+	_, in, path := joined(t, Fragment, func(string) func(*Config) { return func(*Config) {} })
 	if runtime.GOOS != "linux" {
 		t.Skip("nothing is placed on this system")
 	}

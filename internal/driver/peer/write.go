@@ -29,6 +29,38 @@ func (p *Path) Lends(s Service) bool {
 	return p.lending == s || p.queue.has(s)
 }
 
+// throughFrom are the bytes of a body from which on it is not copied before the kernel has it.
+const throughFrom = 16 << 10
+
+// tryThrough lays a frame of class Message behind those that wait, and writes all of it as far as
+// the kernel takes it at once; it copies the rest. It reports false where that cannot be done. The
+// caller holds the channel's lock.
+func (p *Path) tryThrough(s *Send) bool {
+	if p.class != Message || len(s.Body) < throughFrom || p.socket == nil || p.seal != nil || p.isBusy || !p.isReady {
+		return false
+	}
+	q, n := &p.queue, len(s.Head)+len(s.Body)
+	pad := zeros[:padded(n)-HeadSize-n]
+	q.out.reserve(HeadSize + len(s.Head))
+	q.out.b = append(appendHead(q.out.b, s.Service, s.stream(), n), s.Head...)
+	there := len(q.out.b) - q.sent
+	written, _ := p.socket.tryVectors(append(p.vectors[:0], q.out.b[q.sent:], s.Body, pad)) // who flushes finds the error
+	clear(p.vectors[:])
+	q.size += padded(n) - written
+	p.sent += uint64(written)
+	of := min(written, there)
+	q.sent += of
+	if left := there + len(s.Body) + len(pad) - written; left == 0 {
+		q.out.release()
+		q.sent = 0
+		return true
+	}
+	rest := written - of
+	q.out.append(s.Body[min(rest, len(s.Body)):])
+	q.out.append(pad[max(0, rest-len(s.Body)):])
+	return true
+}
+
 // Flush sends what waits on this path.
 func (p *Path) Flush() {
 	p.channel.mu.Lock()
