@@ -85,6 +85,33 @@ func (s *solo) hand(p *soloPath, b []byte) {
 	}
 }
 
+// parts lets a frame come to its place, if it has one: n bytes, then something else happens, then the rest.
+func (s *solo) parts(p *soloPath, b []byte, n int, between func()) {
+	if len(b) <= rail.BeginSize {
+		return
+	}
+	begin, at := b[:rail.BeginSize], rail.BeginSize
+	part := func(n int) bool {
+		return p.broken == nil && s.node.place(p, begin, len(b), at, func(into []byte) {
+			if len(into) != len(b)-at {
+				panic("the place is not that of the rest")
+			}
+			at += copy(into[:min(n, len(into))], b[at:])
+		})
+	}
+	if !part(n) {
+		return
+	}
+	between()
+	frame := peer.Frame{Bytes: begin}
+	if part(len(b)) {
+		frame.Rest = len(b) - rail.BeginSize
+	}
+	if err := s.node.received(p, []peer.Frame{frame}); err != nil {
+		p.broken = err
+	}
+}
+
 // end ends a path that was broken.
 func (s *solo) end(p *soloPath) {
 	s.node.pathDown(p, p, p.broken)
@@ -165,7 +192,7 @@ func FuzzNode(f *testing.F) {
 			return b
 		}
 		for len(in) > 0 && len(under) < 100 {
-			switch op := next() % 10; op {
+			switch op := next() % 11; op {
 			case 0, 1, 2, 3: // a frame, with op bytes changed
 				class := next() % classes
 				b := append([]byte(nil), all[class][int(binary.LittleEndian.Uint16([]byte{next(), next()}))%len(all[class])]...)
@@ -195,6 +222,17 @@ func FuzzNode(f *testing.F) {
 				n := min(int(next()), len(in))
 				s.hand(s.paths[class], in[:n])
 				in = in[n:]
+			case 10: // a fragment that is read to its place, with a byte changed, in two parts
+				frames := all[rail.Fragment]
+				b := append([]byte(nil), frames[int(next())%len(frames)]...)
+				if at := int(next()); at < len(b) {
+					b[at] = next()
+				}
+				s.parts(s.paths[rail.Fragment], b, int(next()), func() {
+					if len(under) > 0 {
+						under[int(next())%len(under)].Cancel()
+					}
+				})
 			}
 			bad.mu.Lock()
 			bytes, heads := bad.core.Held()
