@@ -1,5 +1,7 @@
 package peer
 
+import "github.com/tributary-fabric/tributary/internal/core/rail"
+
 // placed is a frame of class Fragment of which a part has come, and whose rest is read to where its
 // service has it lie. That is asked before each read, and holds for that read alone.
 type placed struct {
@@ -19,7 +21,7 @@ type placed struct {
 
 const (
 	// BeginSize are the bytes of a frame's payload by which a Placer knows it.
-	BeginSize = 32
+	BeginSize = rail.BeginSize
 	// placeLeast are the bytes of a frame that are worth it.
 	placeLeast = 4 << 10
 	// aboutBegin are the bytes that are read where a frame may begin: what is behind its head is
