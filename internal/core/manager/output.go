@@ -118,8 +118,8 @@ type Withdrawal struct {
 
 // Links reports to the lowest rank of a group what joins the members' hosts to the fabric.
 type Links struct {
-	Group, Rank uint32
-	Stream      uint64
+	Group, Rank   uint32
+	Stream        uint64
 	pathsel.Links // zero: the fabric lacks a host, or its links
 }
 
