@@ -11,7 +11,7 @@ import (
 func ways(own *crew) []*contestant {
 	all := []*contestant{
 		{name: timing.Implementation + "-" + timing.Chosen, variant: timing.Chosen, crew: own},
-		{name: timing.Implementation, variant: only, crew: own, isTree: true},
+		{name: timing.Implementation, variant: timing.Tree, crew: own, isTree: true},
 		{name: timing.Implementation + "-" + timing.TreeOfHosts, variant: timing.TreeOfHosts, crew: own, isTree: true},
 	}
 	for a := schedule.Auto + 1; a < schedule.Algorithms; a++ {

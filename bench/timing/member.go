@@ -26,7 +26,7 @@ func Member(ctx context.Context, comm *hostlib.Communicator, c Config, mark Mark
 	if mark == nil {
 		mark = func(int, bool) error { return nil }
 	}
-	m := &member{comm: comm, cfg: c, mark: mark}
+	m := &member{comm: comm, gate: comm, cfg: c, mark: mark}
 	for i, size := range c.Bytes {
 		r, err := m.measure(ctx, size, c.iterations(i))
 		if err != nil {
@@ -47,6 +47,7 @@ func Member(ctx context.Context, comm *hostlib.Communicator, c Config, mark Mark
 
 type member struct {
 	comm   *hostlib.Communicator
+	gate   *hostlib.Communicator // of barriers before operations
 	cfg    Config
 	mark   Mark
 	wrong  int64
@@ -115,7 +116,7 @@ func (m *member) once(ctx context.Context, t task, number int, fresh bool, s *se
 		t.prepare(number + period)
 	}
 	if fresh || m.cfg.Pace != Stream {
-		if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+		if _, err := hostlib.Barrier(ctx, m.gate); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 const (
 	Hosts       = "hosts"  // by algorithms of hosts
 	Chosen      = "chosen" // as the host library chooses
+	Tree        = "tree"   // as "default", on a communicator of its own
 	TreeOfHosts = "tree-of-hosts"
 )
 
@@ -26,6 +27,8 @@ func options(variant string) ([]hostlib.GroupOption, error) {
 		return []hostlib.GroupOption{hostlib.OnHosts()}, nil
 	case Chosen:
 		return nil, nil
+	case Tree:
+		return []hostlib.GroupOption{hostlib.OnTree()}, nil
 	case TreeOfHosts:
 		return []hostlib.GroupOption{hostlib.OnTreeOfHosts()}, nil
 	}
@@ -40,7 +43,8 @@ type Former func(variant string, options ...hostlib.GroupOption) (*hostlib.Commu
 // does what their programs do, no more and no less.
 //
 // The variant of a turn is "default", for comm, or another, whose communicator is formed when it is
-// first needed; or one of these, a colon and a collective.
+// first needed; or one of these, a colon and a collective. Before each operation is a barrier of comm; with
+// Hosts, which is compared with other implementations, one of its own communicator.
 func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Config) func(turn.Request) (turn.Reply, error) {
 	formed := map[string]*hostlib.Communicator{"default": comm}
 	return func(r turn.Request) (turn.Reply, error) {
@@ -50,7 +54,7 @@ func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Conf
 		if isOther {
 			c.Collective = Collective(of)
 		}
-		if slices.Contains(ofPieces, c.Collective) || variant != "default" {
+		if slices.Contains(ofPieces, c.Collective) || variant != "default" && variant != Tree {
 			c.Transport = Auto
 		}
 		if err := c.Validate(); err != nil {
@@ -65,7 +69,10 @@ func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Conf
 				return turn.Reply{}, err
 			}
 		}
-		m := &member{comm: formed[variant], cfg: c}
+		m := &member{comm: formed[variant], gate: formed[variant], cfg: c}
+		if variant != Hosts { // ways are compared with each other: all after the same barrier, on another communicator
+			m.gate = comm
+		}
 		return m.play(ctx, r)
 	}
 }
