@@ -166,9 +166,7 @@ func (c *Core) formed(life uint64) {
 		return
 	}
 	c.state, c.notice.Of = idle, Identity{c.cfg.Group, life}
-	kept := c.early
-	c.early = [2]early{}
-	for _, e := range kept {
+	for _, e := range c.early {
 		if e.notice.Of.Life == life {
 			c.heard = e.heard
 			c.revoke(e.notice)

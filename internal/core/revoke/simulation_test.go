@@ -219,7 +219,7 @@ type crowd struct {
 const (
 	isIdle uint8 = iota
 	isNext       // its first notice arrives in the next round
-	isTold
+	isRevoked
 	isGone
 )
 
@@ -250,7 +250,7 @@ func (c *crowd) run(by uint32) (delivered, messages, hops int, err error) {
 			}
 			c.states[f.rank] = isIdle
 			c.step(f.rank, in, &out)
-			c.states[f.rank] = isTold
+			c.states[f.rank] = isRevoked
 			if !out.Delivered || len(out.Sends) != Degree(c.n) || out.Refused > 0 {
 				return 0, 0, 0, fmt.Errorf("rank %d: %+v", f.rank, out)
 			}
@@ -261,7 +261,7 @@ func (c *crowd) run(by uint32) (delivered, messages, hops int, err error) {
 				case isIdle:
 					c.states[s.To] = isNext
 					next = append(next, first{s.To, f.rank})
-				case isNext, isTold:
+				case isNext, isRevoked:
 					c.step(s.To, Input{Kind: Message, From: f.rank, Bytes: s.Bytes}, &none)
 					if none.Delivered || len(none.Sends) > 0 || none.Refused > 0 {
 						return 0, 0, 0, fmt.Errorf("rank %d, a duplicate: %+v", s.To, none)
