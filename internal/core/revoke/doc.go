@@ -19,6 +19,9 @@
 // many as must be removed to cut the graph, and are at most Diameter links apart. A binomial
 // broadcast tree from any root is contained in it. The neighbours are computed, and not stored.
 //
+// A member begins with the links of at most a quarter the length of that by which the notice has come:
+// those through which it is to go on. With the longest first it would be everywhere after twice the time.
+//
 // The graph is that of T. Angskun, G. Bosilca, J. Dongarra, "Binomial graph: a scalable and
 // fault-tolerant logical network topology" (ISPA 2007), and its use for this that of A. Bouteiller,
 // G. Bosilca, J. Dongarra, "Plan B: interruption of ongoing MPI operations to support failure

@@ -6,17 +6,23 @@ import (
 )
 
 // Neighbours returns the neighbours of a vertex of the binomial graph of n, each once: those at
-// 2^k above it and below it around the ring, for each 2^k < n, in the order of falling k, which is
-// that of a binomial tree: those first who are farthest from the others that are sent to.
-func Neighbours(n int, v uint32) iter.Seq[uint32] {
+// 2^k above it and below it around the ring, for each 2^k < n. The length of link to begin with is
+// a power of two; shorter ones follow, and then the longer ones, from the longest. 0: from that on.
+func Neighbours(n int, v uint32, first int) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
-		for step := topStep(n); step > 0; step >>= 1 {
-			if !yield(around(n, v, step)) {
+		longest := longestLink(n)
+		length := min(first, longest)
+		for range logarithm(n) {
+			if length == 0 {
+				length = longest
+			}
+			if !yield(around(n, v, length)) {
 				return
 			}
-			if down := n - step; !isStep(down) && !yield(around(n, v, down)) { // of a step above
+			if down := n - length; !isLength(down) && !yield(around(n, v, down)) { // else it is one above
 				return
 			}
+			length >>= 1
 		}
 	}
 }
@@ -39,7 +45,7 @@ func Degree(n int) int {
 // AreNeighbours reports whether there is a link between two vertices of the binomial graph of n.
 func AreNeighbours(n int, v, w uint32) bool {
 	up := above(n, v, w)
-	return isStep(up) || up != 0 && isStep(n-up)
+	return isLength(up) || up != 0 && isLength(n-up)
 }
 
 // Diameter returns a bound of the distance between two vertices of the binomial graph of n: the
@@ -50,14 +56,23 @@ func Diameter(n int) int { return (logarithm(n) + 1) / 2 }
 // logarithm returns that of n to base 2, rounded up.
 func logarithm(n int) int { return bits.Len(uint(n - 1)) }
 
-// topStep returns the largest power of two below n; 0: there is none.
-func topStep(n int) int { return 1 << logarithm(n) >> 1 }
+// longestLink returns the length of the longest link: the largest power of two below n; 0: there is
+// none.
+func longestLink(n int) int { return 1 << logarithm(n) >> 1 }
 
-// isStep reports whether d, which is below n, is the length of a link.
-func isStep(d int) bool { return bits.OnesCount(uint(d)) == 1 }
+// isLength reports whether d, which is below n, is a power of two, as the lengths of links are.
+func isLength(d int) bool { return bits.OnesCount(uint(d)) == 1 }
 
 // around returns the vertex d above another one.
 func around(n int, v uint32, d int) uint32 { return uint32((int(v) + d) % n) }
 
 // above returns how far w is above v, of 0 to n-1.
 func above(n int, v, w uint32) int { return (int(w) - int(v) + n) % n }
+
+// lengthOf returns the length of the link between neighbours.
+func lengthOf(n int, v, w uint32) int {
+	if up := above(n, v, w); isLength(up) {
+		return up
+	}
+	return above(n, w, v)
+}

@@ -38,16 +38,15 @@ func linksOf(n int, v uint32) map[uint32]bool {
 	return all
 }
 
-func checkVertex(t *testing.T, n int, v uint32) {
+func checkVertex(t *testing.T, n int, v uint32, first int) {
 	t.Helper()
 	want := linksOf(n, v)
-	all := slices.Collect(Neighbours(n, v))
+	all := slices.Collect(Neighbours(n, v, first))
 	if len(all) != len(want) || len(all) != Degree(n) {
 		t.Fatalf("%d of %d: %d neighbours %v, the degree is %d, the definition has %d", v, n, len(all), all, Degree(n), len(want))
 	}
 	var seen places
-	longest := 32
-	for _, w := range all {
+	for i, w := range all {
 		if w == v || !want[w] || !AreNeighbours(n, v, w) || !AreNeighbours(n, w, v) {
 			t.Fatalf("%d of %d: neighbour %d", v, n, w)
 		}
@@ -56,27 +55,31 @@ func checkVertex(t *testing.T, n int, v uint32) {
 			t.Fatalf("%d of %d: neighbour %d again", v, n, w)
 		}
 		seen |= p
-		step := bits.TrailingZeros64(uint64(p)) % 32
-		if step > longest {
-			t.Fatalf("%d of %d: the link to %d is longer than those before: %v", v, n, w, all)
+		if i == 0 {
+			continue
 		}
-		longest = step
+		isFirst := func(length int) bool { return length <= first }
+		now, before := lengthOf(n, v, w), lengthOf(n, v, all[i-1])
+		if isFirst(now) && !isFirst(before) || isFirst(now) == isFirst(before) && now > before {
+			t.Fatalf("%d of %d, from %d on: %v", v, n, first, all)
+		}
 	}
 }
 
-// TestNeighbours: they are those of the definition, each once, and the same seen from both ends.
+// TestNeighbours: they are those of the definition, each once, in the stated order, and the same seen
+// from both ends.
 func TestNeighbours(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for n := 1; n <= everySize; n++ {
 		for v := range min(n, 3) {
-			checkVertex(t, n, uint32(v))
+			checkVertex(t, n, uint32(v), 0)
 		}
 		for range 3 {
-			checkVertex(t, n, uint32(r.IntN(n)))
+			checkVertex(t, n, uint32(r.IntN(n)), 1<<r.IntN(logarithm(n)+1))
 		}
 		for v := range uint32(n) {
 			count := 0
-			for w := range Neighbours(n, v) {
+			for w := range Neighbours(n, v, 0) {
 				if count++; !AreNeighbours(n, w, v) {
 					t.Fatalf("%d of %d: %d has no link back", v, n, w)
 				}
@@ -96,7 +99,8 @@ func TestNeighbours(t *testing.T) {
 	}
 	for _, n := range append(largeSizes(everySize, largeSize, 300), 1<<24) {
 		for _, v := range []int{0, 1, n / 2, n - 1, r.IntN(n), r.IntN(n)} {
-			checkVertex(t, n, uint32(v))
+			checkVertex(t, n, uint32(v), 0)
+			checkVertex(t, n, uint32(v), 1<<r.IntN(logarithm(n)))
 		}
 	}
 }
@@ -108,8 +112,10 @@ func TestStepsGoUpToN(t *testing.T) {
 			t.Errorf("degree %d of %d vertices, want %d", got, n, want)
 		}
 	}
-	if got, want := slices.Collect(Neighbours(7, 0)), []uint32{4, 3, 2, 5, 1, 6}; !slices.Equal(got, want) {
-		t.Errorf("neighbours %v of 0 of 7, want %v", got, want)
+	for first, want := range [][]uint32{{4, 3, 2, 5, 1, 6}, {1, 6, 4, 3, 2, 5}, {2, 5, 1, 6, 4, 3}} {
+		if got := slices.Collect(Neighbours(7, 0, first)); !slices.Equal(got, want) {
+			t.Errorf("neighbours %v of 0 of 7 from %d on, want %v", got, first, want)
+		}
 	}
 }
 
@@ -117,7 +123,7 @@ func TestStepsGoUpToN(t *testing.T) {
 func TestNeighboursCanStop(t *testing.T) {
 	for most := range Degree(100) {
 		count := 0
-		for range Neighbours(100, 50) {
+		for range Neighbours(100, 50, 0) {
 			if count++; count > most {
 				break
 			}
@@ -136,7 +142,7 @@ func distances(n int, from uint32, isDead func(uint32) bool) (all []int8, reache
 	queue := []uint32{from}
 	for i := 0; i < len(queue); i++ {
 		v := queue[i]
-		for w := range Neighbours(n, v) {
+		for w := range Neighbours(n, v, 0) {
 			if all[w] < 0 && !isDead(w) {
 				all[w] = all[v] + 1
 				queue = append(queue, w)
@@ -199,7 +205,7 @@ func disjointPaths(n int, to uint32) (paths int) {
 			} else if flow[[2]uint32{a - 1, a}] {
 				visit(a, a-1)
 			}
-			for w := range Neighbours(n, v) {
+			for w := range Neighbours(n, v, 0) {
 				if a%2 == 1 {
 					visit(a, 2*w)
 				} else if flow[[2]uint32{2*w + 1, a}] {
@@ -232,7 +238,7 @@ func leastBoundary(n int) int {
 			continue
 		}
 		classes := map[int]bool{}
-		for w := range Neighbours(n, 0) {
+		for w := range Neighbours(n, 0, 0) {
 			if int(w)%d != 0 {
 				classes[int(w)%d] = true
 			}
@@ -283,8 +289,8 @@ func victims(n int, r *rand.Rand) (sets [][]uint32) {
 		}
 		sets = append(sets, set)
 	}
-	all := slices.Collect(Neighbours(n, at))
-	rest := slices.Collect(Neighbours(n, all[0]))
+	all := slices.Collect(Neighbours(n, at, 0))
+	rest := slices.Collect(Neighbours(n, all[0], 0))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	distinct(func(int) uint32 { return uint32(r.IntN(n)) })
 	distinct(func(i int) uint32 { return all[i%len(all)] })
@@ -315,7 +321,7 @@ func TestDeathsLeaveOnePiece(t *testing.T) {
 			}
 		}
 		if n > Degree(n)+1 {
-			all := slices.Collect(Neighbours(n, 1))
+			all := slices.Collect(Neighbours(n, 1, 0))
 			if _, reached, _ := distances(n, 1, func(v uint32) bool { return slices.Contains(all, v) }); reached != 1 {
 				t.Fatalf("%d vertices: 1 reaches %d without its neighbours", n, reached)
 			}

@@ -89,7 +89,7 @@ func FuzzStep(f *testing.F) {
 			}
 			if out.Delivered {
 				delivered++
-				for w := range Neighbours(int(size), rank) {
+				for w := range Neighbours(int(size), rank, 0) {
 					most[w]++
 				}
 			}

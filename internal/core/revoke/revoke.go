@@ -98,11 +98,11 @@ type early struct {
 type places uint64
 
 func placeOf(n int, v, w uint32) places {
-	d := above(n, v, w)
-	if isStep(d) {
-		return 1 << bits.TrailingZeros(uint(d))
+	p := bits.TrailingZeros(uint(lengthOf(n, v, w)))
+	if !isLength(above(n, v, w)) {
+		p += 32
 	}
-	return 1 << (32 + bits.TrailingZeros(uint(n-d)))
+	return 1 << p
 }
 
 // New returns a member of a communicator that is being formed.
@@ -134,7 +134,7 @@ func (c *Core) Step(in []Input, out *Output) {
 			if c.state == idle {
 				n := c.notice
 				n.By, n.Reason = c.cfg.Rank, x.Reason
-				c.revoke(n)
+				c.revoke(n, 0)
 			}
 		case Message:
 			c.message(x.From, x.Bytes)
@@ -169,7 +169,7 @@ func (c *Core) formed(life uint64) {
 	for _, e := range c.early {
 		if e.notice.Of.Life == life {
 			c.heard = e.heard
-			c.revoke(e.notice)
+			c.revoke(e.notice, 0)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (c *Core) message(from uint32, b []byte) {
 	default:
 		c.heard |= c.place(from)
 		if c.state == idle {
-			c.revoke(n)
+			c.revoke(n, lengthOf(c.cfg.Size, c.cfg.Rank, from)/4)
 		}
 	}
 }
@@ -204,11 +204,13 @@ func (c *Core) keep(n Notice, from places) {
 	k[0].heard |= from
 }
 
-// revoke sends the notice to all neighbours, and delivers it.
-func (c *Core) revoke(n Notice) {
+// revoke sends the notice to all neighbours, and delivers it. A distance is a sum and difference of
+// powers of two of which no two follow each other. So the links by which others are reached through
+// this member are at most a quarter as long as that by which the notice has come: these are first.
+func (c *Core) revoke(n Notice, first int) {
 	c.state, c.notice = revoked, n
 	b := n.Append(nil)
-	for rank := range Neighbours(c.cfg.Size, c.cfg.Rank) {
+	for rank := range Neighbours(c.cfg.Size, c.cfg.Rank, first) {
 		if c.dead&c.place(rank) == 0 {
 			c.out.Sends = append(c.out.Sends, Send{rank, b})
 		}

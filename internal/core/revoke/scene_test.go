@@ -132,7 +132,7 @@ func (c *Core) String() string {
 	n := c.cfg.Size
 	list := func(what string, set places) {
 		var ranks []uint32
-		for rank := range Neighbours(n, c.cfg.Rank) {
+		for rank := range Neighbours(n, c.cfg.Rank, 0) {
 			if set&c.place(rank) != 0 {
 				ranks = append(ranks, rank)
 			}

@@ -14,6 +14,7 @@ type world struct {
 	isDead    []bool
 	delivered []bool
 	hops      []int      // by rank: those of its first notice; -1: it has none
+	last      int64      // when the last member has got its first
 	notices   [][]byte   // by rank: what it sends,
 	to        [][]uint32 // and to whom, in order
 	sent      []places   // by rank: to whom it has
@@ -23,6 +24,7 @@ type world struct {
 	taken     int // events
 	out       Output
 
+	isPlain bool                       // members begin with the longest links, however the notice has come
 	gap     int64                      // from one notice that a member sends to the next
 	latency func() int64               // of one
 	isLost  func(from, to uint32) bool // of those on their way from a member that dies
@@ -148,9 +150,12 @@ func (w *world) take(e *event) error {
 		return fmt.Errorf("rank %d: %+v", e.rank, *out)
 	}
 	if isFirst {
-		w.hops[e.rank] = hops
+		w.hops[e.rank], w.last = hops, w.now
 		for _, s := range out.Sends {
 			w.notices[e.rank], w.to[e.rank] = s.Bytes, append(w.to[e.rank], s.To)
+		}
+		if w.isPlain {
+			w.to[e.rank] = slices.Collect(Neighbours(len(w.members), e.rank, 0))
 		}
 		w.send(e.rank, 0)
 	}
