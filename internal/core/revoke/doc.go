@@ -33,8 +33,8 @@
 //	forming  notice of a neighbour            kept: the last ones of two communicators, with who has sent them
 //	         Formed                           idle; with a kept notice of this communicator as on its receipt
 //	         Revoke                           none: no caller has the communicator
-//	idle     Revoke                           the notice to each neighbour that is not dead, then Delivered;
-//	                                          revoked
+//	idle     Revoke: by this member, or as    the notice to each neighbour that is not dead, then Delivered;
+//	         it knows otherwise, by another   revoked
 //	         notice of a neighbour            the same, also to the one that has sent it; its By is kept
 //	revoked  Revoke                           none
 //	         notice of a neighbour            it needs no repetition

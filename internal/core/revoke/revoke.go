@@ -31,7 +31,7 @@ type InputKind uint8
 // The kinds of inputs, with the fields that they use.
 const (
 	Formed    InputKind = iota // Life: all members are there, and this is the communicator's
-	Revoke                     // Reason: this member revokes it
+	Revoke                     // From, Reason: From has revoked it: this member, or another as it knows otherwise
 	Message                    // From, Bytes: a notice
 	Connected                  // From: the connection with that member is new
 	Dead                       // From: that member is dead, or is to count as dead
@@ -131,10 +131,8 @@ func (c *Core) Step(in []Input, out *Output) {
 		case Formed:
 			c.formed(x.Life)
 		case Revoke:
-			if c.state == idle {
-				n := c.notice
-				n.By, n.Reason = c.cfg.Rank, x.Reason
-				c.revoke(n, 0)
+			if int64(x.From) < int64(c.cfg.Size) && c.state == idle {
+				c.revoke(Notice{c.notice.Of, x.From, x.Reason}, 0)
 			}
 		case Message:
 			c.message(x.From, x.Bytes)

@@ -35,7 +35,7 @@ func TestRevoke(t *testing.T) {
 				if c := s.members[by]; c.state == idle && !s.isDead[by] {
 					revokers[by], isAny = true, true
 				}
-				check(s.step(by, Input{Kind: Revoke, Reason: 100 + by}))
+				check(s.step(by, Input{Kind: Revoke, From: by, Reason: 100 + by}))
 			},
 			"deliver": func(t *rapid.T) {
 				if len(s.flight) > 0 {
@@ -161,7 +161,7 @@ func TestAllOrders(t *testing.T) {
 					continue
 				}
 				if revokes > 0 && s.members[rank].state == idle {
-					next(revokes-1, deaths, func(k *scene) error { return k.step(rank, Input{Kind: Revoke, Reason: rank}) })
+					next(revokes-1, deaths, func(k *scene) error { return k.step(rank, Input{Kind: Revoke, From: rank, Reason: rank}) })
 				}
 				mine := 0
 				for _, f := range s.flight {

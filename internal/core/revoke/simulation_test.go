@@ -274,7 +274,7 @@ func (c *crowd) run(by uint32) (delivered, messages, hops int, err error) {
 		for _, f := range now {
 			in := Input{Kind: Message, From: f.from, Bytes: bytes}
 			if round == 0 {
-				in = Input{Kind: Revoke}
+				in = Input{Kind: Revoke, From: by}
 			}
 			c.states[f.rank] = isIdle
 			c.step(f.rank, in, &out)

@@ -56,7 +56,7 @@ func (s *scene) do(line string) error {
 			}
 		}
 	case "revoke":
-		return s.step(a, Input{Kind: Revoke, Reason: 5})
+		return s.step(a, Input{Kind: Revoke, From: a, Reason: 5})
 	case "kill":
 		s.kill(a, func() bool { return false })
 	case "dead":

@@ -43,6 +43,18 @@ var transitions = [][4]string{
 	{"revoked", "revoke", "revoked by 0; heard [2]", ""},
 	{"settled", "revoke", "revoked by 0, settled; heard [1 2 3]; dead [4]", ""},
 
+	{"forming", "revoked by 3", "forming", ""},
+	{"kept", "revoked by 3", "forming; of life 77 by 1 has sent [1]", ""},
+	{"idle", "revoked by 3", "revoked by 3", "to 4 2 3 1; delivered"},
+	{"revoked", "revoked by 3", "revoked by 0; heard [2]", ""},
+	{"settled", "revoked by 3", "revoked by 0, settled; heard [1 2 3]; dead [4]", ""},
+
+	{"forming", "revoked by 5", "forming", ""},
+	{"kept", "revoked by 5", "forming; of life 77 by 1 has sent [1]", ""},
+	{"idle", "revoked by 5", "idle", ""},
+	{"revoked", "revoked by 5", "revoked by 0; heard [2]", ""},
+	{"settled", "revoked by 5", "revoked by 0, settled; heard [1 2 3]; dead [4]", ""},
+
 	{"forming", "notice", "forming; of life 77 by 1 has sent [1]", ""},
 	{"kept", "notice", "forming; of life 77 by 1 has sent [1]", ""},
 	{"idle", "notice", "revoked by 1; heard [1]", "to 4 2 3 1; delivered"},
@@ -134,7 +146,7 @@ func inputOf(c *Core, words string) string {
 		in.Kind, in.Life = Formed, life+1
 	case words == "formed without life":
 		in.Kind = Formed
-	case words == "revoke":
+	case words == "revoke", strings.HasPrefix(words, "revoked by"):
 		in.Kind = Revoke
 	case words == "notice":
 		in.From = 1

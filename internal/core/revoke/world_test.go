@@ -133,7 +133,7 @@ func (w *world) run() error {
 
 func (w *world) take(e *event) error {
 	hops := 0
-	in := Input{Kind: e.what, Reason: e.rank + 1}
+	in := Input{Kind: e.what, From: e.rank, Reason: e.rank + 1}
 	switch e.what {
 	case sends:
 		w.send(e.rank, int(e.from))
