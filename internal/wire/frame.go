@@ -101,6 +101,7 @@ const (
 	FailCancel   FailKind = 3 // the member Rank gave up
 	FailInternal FailKind = 4 // the member Rank met a state that must not be
 	FailCalls    FailKind = 5 // members disagree about an operation that hosts carry out: Calls says how
+	FailRevoked  FailKind = 6 // the member Rank has revoked the communicator
 )
 
 // Fail ends a communicator.
@@ -322,7 +323,7 @@ func fields(c *cursor.Cursor, m any) {
 				cursor.Uint64(c, &m.Calls[i].Bytes)
 			}
 		}
-		c.Bad = c.Bad || m.Kind < FailDisagree || m.Kind > FailCalls
+		c.Bad = c.Bad || m.Kind < FailDisagree || m.Kind > FailRevoked
 		text(c, &m.Reason)
 	case *Notice:
 		cursor.Uint32(c, &m.Group)

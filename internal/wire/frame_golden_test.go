@@ -69,6 +69,7 @@ func goldenFrames() []goldenFrame {
 	calls := Fail{Kind: FailCalls, Rank: 5, Calls: [2]Called{{5, 0x0001_4800_0000_0010, 64}, {6, 0x0001_4800_0000_0008, 32}}}
 	called := []piece{{4, "rank"}, {8, "tag"}, {8, "bytes of the message"}}
 	dead := Fail{Kind: FailDead, Rank: 5, Reason: "no answer"}
+	revoked := Fail{Kind: FailRevoked, Rank: 5}
 	notice := Notice{Group: 9}
 	round, epoch, rank := piece{4, "round"}, piece{4, "epoch"}, piece{4, "rank"}
 	failing := []piece{{1, "kind of failure"}, rank}
@@ -93,6 +94,8 @@ func goldenFrames() []goldenFrame {
 			pieces(failing, textPieces(dead.Reason))},
 		{"fail-calls", "ranks 5 and 6 called allreduces of 16 and 8 elements", calls.Append(nil),
 			pieces(failing, called, called, textPieces(""))},
+		{"fail-revoked", "rank 5 has revoked the communicator", revoked.Append(nil),
+			pieces(failing, textPieces(""))},
 		{"goodbye", "the last barrier is done", AppendGoodbye(nil), pieces(nil)},
 		{"notice", "the manager's number of the group is 9", notice.Append(nil),
 			pieces([]piece{{4, "group"}}, textPieces(""))},

@@ -243,6 +243,39 @@ func TestFailedElsewhere(t *testing.T) {
 	})
 }
 
+// TestRevoked: a member that is notified of a revoke ends at once, whatever is in flight, and although the
+// lowest rank is dead.
+func TestRevoked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := drawNetwork(t)
+		n.plan(3)
+		n.faults = true
+		isDead := rapid.Bool().Draw(t, "lowest rank dead")
+		revoked := wire.Fail{Kind: wire.FailRevoked, Rank: uint32(n.rng.IntN(n.cfg.Size))}
+		for range rapid.IntRange(0, 300).Draw(t, "steps before") {
+			n.run()
+		}
+		n.members[0].dead = isDead
+		for _, i := range n.rng.Perm(n.cfg.Size) {
+			m := n.members[i]
+			if n.step(m, Input{Kind: Failed, News: &News{Fail: revoked}}); m.dead {
+				continue
+			}
+			if m.ended == nil || *m.ended != revoked || m.core.Deadline() != core.Never {
+				t.Fatalf("rank %d was notified %+v: %s", m.rank, m.ended, n)
+			}
+			done := len(m.done)
+			n.step(m, Input{Kind: Start, Operation: &session.Operation{ID: 99, Collective: wire.Barrier}})
+			for range n.rng.IntN(30) {
+				n.run()
+			}
+			if !errors.Is(m.refused[99], ErrEnded) || len(m.done) > done {
+				t.Fatalf("rank %d was revoked; the next operation: %v; %d done, and %d before: %s", m.rank, m.refused[99], len(m.done), done, n)
+			}
+		}
+	})
+}
+
 // TestLeavingIsNotABarrier: who leaves while another runs a barrier disagrees
 // with it. That cannot hang the one that stays.
 func TestLeavingIsNotABarrier(t *testing.T) {

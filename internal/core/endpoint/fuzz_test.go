@@ -14,6 +14,7 @@ func FuzzStep(f *testing.F) {
 	for _, m := range []interface{ Append([]byte) []byte }{
 		&wire.Alarm{Epoch: 1}, &wire.Collect{Round: 1}, &wire.Report{Round: 1}, &wire.Decide{Round: 1, Epoch: 3},
 		&wire.Fill{Round: 1}, &wire.Holding{Epoch: 2}, &wire.Fail{Kind: wire.FailDead}, &wire.Notice{Group: 2},
+		&wire.Fail{Kind: wire.FailRevoked, Rank: 1},
 	} {
 		b := m.Append(nil)
 		f.Add(append([]byte{0, byte(len(b))}, b...))

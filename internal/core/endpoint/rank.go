@@ -80,7 +80,7 @@ const (
 	Withdraw                  // News.Epoch, News.Reason: the manager takes an offer back
 	Notice                    // News.Notice: at rank 0, what the manager said of the group
 	Cancel                    // News.Reason: this member gives up
-	Failed                    // News.Fail: so another communicator of these members has ended
+	Failed                    // News.Fail: so another communicator of these members has ended, or this one was revoked
 	Rest                      // nothing was started for a while: give back what can be
 )
 

@@ -21,4 +21,11 @@
 // re-established, each side repeats its last message and what it was to send on;
 // rounds are numbered, so that what comes twice is known. The death of a member
 // ends the communicator.
+//
+// # End
+//
+// A failure goes up, and the first one at the lowest rank goes down to all and ends the
+// communicator. By a revoke (wire.FailRevoked), whether the member was notified of it or gets it
+// from a neighbour, it ends at once, and sends nothing: package revoke notifies all, without the
+// lowest rank, which may be dead.
 package epoch

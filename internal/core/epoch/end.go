@@ -9,7 +9,7 @@ import (
 
 // failed reports to the lowest rank, which notifies all. A member that gives up, or
 // whose parent is dead or gone, cannot wait for that word. A parent that is taken for dead may live,
-// and be out of reach of some members alone: it hears of it.
+// and be out of reach of some members alone: it hears of it. A revoke is not reported: see end.
 func (c *Core) failed(f wire.Fail) {
 	if c.phase == ended || c.phase == left {
 		return
@@ -17,6 +17,8 @@ func (c *Core) failed(f wire.Fail) {
 	orphan := c.parentGone || f.Kind == wire.FailDead && int(f.Rank) == c.cfg.Parent
 	quits := f.Kind == wire.FailCancel && f.Rank == c.cfg.Rank
 	switch {
+	case f.Kind == wire.FailRevoked:
+		c.end(f)
 	case orphan && c.fail != nil: // which the parent has, or nobody needs to know
 		c.end(*c.fail)
 	case orphan && !c.parentGone:
@@ -33,13 +35,17 @@ func (c *Core) failed(f wire.Fail) {
 	}
 }
 
-// end ends the communicator here and beneath.
+// end ends the communicator here and beneath. The notice of a revoke has its own ways to all
+// members (package revoke), which need no lowest rank: here it goes to neighbours that connect
+// anew only.
 func (c *Core) end(f wire.Fail) {
 	if c.phase == ended || c.phase == left {
 		return
 	}
 	c.phase, c.fail = ended, &f
-	c.sendDown(f.Append(nil))
+	if f.Kind != wire.FailRevoked {
+		c.sendDown(f.Append(nil))
+	}
 	c.member.End(f)
 }
 

@@ -75,7 +75,7 @@ const (
 	Offered                   // Link: an offer of the manager's
 	Withdrawn                 // Epoch, Reason: the manager takes an offer back
 	Lost                      // Epoch, Reason: the member found its tree lost
-	Failed                    // Fail: the member found that the communicator has ended
+	Failed                    // Fail: the member found that the communicator has ended, or was notified of a revoke
 	Noticed                   // Notice: what the manager said to the lowest rank
 	LastDone                  // the member's session has ended the last barrier
 	Rested                    // Number: the member has all results before it, and nothing was started for a while

@@ -13,7 +13,7 @@ import (
 func FuzzFrames(f *testing.F) {
 	script := []string{
 		"collect round=1", "report round=1 base=4 offers=2 held=5 lack=4", "decide round=1 epoch=3 base=4 held=5 give=5",
-		"fill round=1 chunk=5", "alarm epoch=1", "holding epoch=4", "fail dead", "fail disagree", "notice group=7",
+		"fill round=1 chunk=5", "alarm epoch=1", "holding epoch=4", "fail dead", "fail disagree", "fail revoked rank=1", "notice group=7",
 	}
 	var all []byte
 	for i, line := range script {

@@ -24,7 +24,7 @@ import (
 //	dead 3
 //	offer 4                                also withdraw, lost
 //	notice 7
-//	failed cancel rank=2                   the member found the end: disagree, dead, cancel or internal
+//	failed cancel rank=2                   the member found the end: disagree, dead, cancel, internal or revoked
 //	last-done
 //	from 0 collect round=1                 a frame, with its fields
 //	from 3 report round=1 base=5 offers=2,4 held=5 lack=4
@@ -211,7 +211,7 @@ func (t *trial) run(line string) {
 	}
 }
 
-var failNames = []string{"", "disagree", "dead", "cancel", "internal"}
+var failNames = []string{"", "disagree", "dead", "cancel", "internal", "calls", "revoked"}
 
 func failOf(words []string, f fields) wire.Fail {
 	fail := wire.Fail{Kind: wire.FailKind(slices.Index(failNames, words[0])), Rank: f.number("rank")}
