@@ -1732,6 +1732,7 @@ type Unwatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Rank          uint32                 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Over          bool                   `protobuf:"varint,3,opt,name=over,proto3" json:"over,omitempty"` // nobody works in the group any more, as its communicator is revoked: it is released, and its switches are freed at once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1778,6 +1779,13 @@ func (x *Unwatch) GetRank() uint32 {
 		return x.Rank
 	}
 	return 0
+}
+
+func (x *Unwatch) GetOver() bool {
+	if x != nil {
+		return x.Over
+	}
+	return false
 }
 
 // Reply answers a creation or release.
@@ -4292,10 +4300,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\bHostRail\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05fault\x18\x03 \x01(\tR\x05fault\"3\n" +
+	"\x05fault\x18\x03 \x01(\tR\x05fault\"G\n" +
 	"\aUnwatch\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x12\n" +
-	"\x04rank\x18\x02 \x01(\rR\x04rank\"f\n" +
+	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x12\n" +
+	"\x04over\x18\x03 \x01(\bR\x04over\"f\n" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\x127\n" +

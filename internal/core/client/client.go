@@ -43,7 +43,7 @@ const (
 	Join   Kind = iota + 1 // Member, Joined: a communicator begins
 	Number                 // Member, Group: the group's number is known; 0: there is no group
 	News                   // Member, Report: what changed; Group and Rank are ignored
-	Leave                  // Member: the communicator has ended
+	Leave                  // Member, Over: the communicator has ended
 	Up                     // Speed: the connection is there
 	Down                   // Err: it is not, or no more; Final: calling again cannot help
 	Said                   // Event: the manager has said so
@@ -57,6 +57,7 @@ type Input struct {
 	Joined *Joined
 	Group  uint32
 	Report manager.Report
+	Over   bool // nobody works in the communicator any more, as it is revoked: its group is to go at once
 	Err    error
 	Final  bool
 	Event  manager.Event

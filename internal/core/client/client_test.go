@@ -75,9 +75,16 @@ func inputText(in *Input) string {
 	case News:
 		text += fmt.Sprintf(" %d: entered %d, lost %d, demand %d", in.Member, in.Report.Entered, in.Report.Lost, in.Report.Demand)
 	default:
-		text += fmt.Sprintf(" %d", in.Member)
+		text += fmt.Sprintf(" %d%s", in.Member, overText(in.Over))
 	}
 	return text
+}
+
+func overText(over bool) string {
+	if over {
+		return ", over"
+	}
+	return ""
 }
 
 // TestWatchesHaveTheSpeed: that of the connection, for members of before and after it.
@@ -170,7 +177,7 @@ func outputText(o *Output) (lines []string) {
 		case manager.Watch:
 			lines = append(lines, fmt.Sprintf("watch group %d as rank %d in epoch %d", v.Group, v.Rank, v.Entered))
 		case manager.Unwatch:
-			lines = append(lines, fmt.Sprintf("unwatch group %d as rank %d", v.Group, v.Rank))
+			lines = append(lines, fmt.Sprintf("unwatch group %d as rank %d%s", v.Group, v.Rank, overText(v.Over)))
 		case manager.Report:
 			lines = append(lines, fmt.Sprintf("report of rank %d of group %d: entered %d, lost %d %s, demand %d", v.Rank, v.Group, v.Entered, v.Lost, v.Reason, v.Demand))
 		}
@@ -208,6 +215,8 @@ func number(id uint64, group uint32) Input { return Input{Kind: Number, Member: 
 func news(id uint64, r manager.Report) Input { return Input{Kind: News, Member: id, Report: r} }
 
 func leave(id uint64) Input { return Input{Kind: Leave, Member: id} }
+
+func over(id uint64) Input { return Input{Kind: Leave, Member: id, Over: true} }
 
 func isUp() Input { return Input{Kind: Up} }
 

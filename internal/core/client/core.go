@@ -143,7 +143,7 @@ func (c *Core) takeOf(m *member, in *Input) {
 		m.learn(&in.Report)
 		c.report(m)
 	case Leave:
-		c.leave(m)
+		c.leave(m, in.Over)
 	default: // an unknown kind of input says nothing
 	}
 }
@@ -297,7 +297,8 @@ func (c *Core) takePlace(m *member) {
 }
 
 // leavePlace ends m's watch, in favour of another one that claims its place.
-func (c *Core) leavePlace(m *member) {
+// If over, the group ends with it.
+func (c *Core) leavePlace(m *member, over bool) {
 	p := m.place()
 	if p.group == 0 || c.byRank[p] != m {
 		return
@@ -320,7 +321,7 @@ func (c *Core) leavePlace(m *member) {
 		c.start(heir)
 	}
 	if heir == nil || heir.state != watching {
-		c.send(manager.Unwatch{Group: p.group, Rank: p.rank})
+		c.send(manager.Unwatch{Group: p.group, Rank: p.rank, Over: over})
 	}
 }
 
@@ -395,7 +396,7 @@ func (c *Core) number(m *member, group uint32) {
 	if group == m.group {
 		return
 	}
-	c.leavePlace(m)
+	c.leavePlace(m, false)
 	c.numbers++
 	m.group, m.heard = group, c.numbers
 	if group != 0 {
@@ -417,8 +418,17 @@ func (c *Core) number(m *member, group uint32) {
 }
 
 // leave ends a member. What it releases is the group that the manager of this
-// connection has made for it: another number may be another's by now.
-func (c *Core) leave(m *member) {
+// connection has made for it: another number may be another's by now. If over, each member ends
+// its group, and none waits for the answer.
+func (c *Core) leave(m *member, over bool) {
+	if c.link == up && over && m.state != asking {
+		c.leavePlace(m, true)
+		if m.made != 0 { // it may not watch, or the manager not know what over is
+			c.release(m)
+		}
+		c.gone(m, nil)
+		return
+	}
 	if c.link == up && (m.made != 0 || m.state == asking) {
 		m.asks = m.made == 0
 		if !m.asks {
@@ -439,7 +449,7 @@ func (c *Core) release(m *member) { c.send(manager.Release{Req: m.id, Group: m.m
 var errNoAnswer = errors.New("client: the manager has not answered")
 
 func (c *Core) gone(m *member, err error) {
-	c.leavePlace(m)
+	c.leavePlace(m, false)
 	c.become(m, failed)
 	delete(c.members, m.id)
 	c.order = slices.DeleteFunc(c.order, func(o *member) bool { return o == m })

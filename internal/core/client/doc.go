@@ -41,6 +41,9 @@
 // connection has made for it, and no other: after a loss of memory an older number
 // may be another's. While asking, it waits for that number first.
 //
+// Where the communicator is revoked (Input.Over), the Unwatch of each member that watches releases the
+// group, at once, since the lowest rank may be dead. That waits for no answer then, unless it is asking.
+//
 // For the same reason two members may claim the place of one: the same rank of the
 // same number. Who heard the number last watches there, the other one is idle, and
 // watches when the first has gone on to another number.

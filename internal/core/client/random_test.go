@@ -29,6 +29,7 @@ type fakeManager struct {
 	watched map[place]manager.Watch
 	reports map[place]manager.Report
 	asked   []manager.Input // created or released, to be answered
+	ended   []place         // watches of groups that are over, of which their members are to hear
 
 	members map[uint64]*expected
 	heard   int // numbers so far
@@ -41,6 +42,7 @@ type expected struct {
 	heard   int // when it heard that
 	report  manager.Report
 	leaving bool
+	over    bool // leaving: by a revoke
 	lasting bool // it was reported so
 	gone    int
 }
@@ -72,6 +74,11 @@ func (d *fakeManager) step(batch ...Input) {
 			d.members[t.Member].lasting = true
 		}
 	}
+	for len(d.ended) > 0 {
+		p := d.ended[0]
+		d.ended = d.ended[1:]
+		d.step(notice(p.group, p.rank, manager.ErrReleased, true))
+	}
 }
 
 func (d *fakeManager) take(in manager.Input) {
@@ -95,10 +102,17 @@ func (d *fakeManager) take(in manager.Input) {
 		d.reports[p] = manager.Report{}
 	case manager.Unwatch:
 		p := place{v.Group, v.Rank}
-		if _, is := d.watched[p]; !is {
+		w, is := d.watched[p]
+		if !is {
 			d.Fatalf("%+v is not watched", p)
 		}
+		if m := d.members[uint64(w.DataAddr.Port())]; v.Over != (m.leaving && m.over) {
+			d.Fatalf("%+v of %+v", v, m)
+		}
 		delete(d.watched, p)
+		if v.Over {
+			d.end(p.group)
+		}
 	case manager.Report:
 		p := place{v.Group, v.Rank}
 		if _, is := d.watched[p]; !is {
@@ -108,6 +122,18 @@ func (d *fakeManager) take(in manager.Input) {
 			v.Lost, v.Silent, v.Reason = r.Lost, r.Silent, r.Reason
 		}
 		d.reports[p] = v
+	}
+}
+
+// end ends a group, of which all that watch it hear.
+func (d *fakeManager) end(group uint32) {
+	delete(d.numbers, d.groups[group])
+	for rank := range uint32(3) {
+		p := place{group, rank}
+		if _, is := d.watched[p]; is {
+			delete(d.watched, p)
+			d.ended = append(d.ended, p)
+		}
 	}
 }
 
@@ -225,6 +251,19 @@ func TestRandom(t *testing.T) {
 				id, m := d.some(false)
 				m.leaving = true
 				d.step(leave(id))
+			},
+			"revoke": func(t *rapid.T) {
+				d.T = t
+				id, m := d.some(false)
+				m.leaving, m.over = true, true
+				isAsking := slices.ContainsFunc(d.asked, func(in manager.Input) bool { c, is := in.(manager.Create); return is && c.Req == id })
+				d.step(over(id))
+				if w, is := d.watched[place{m.group, m.Rank}]; is && w.DataAddr == m.Data {
+					t.Fatalf("member %d is over, and watches group %d", id, m.group)
+				}
+				if m.gone != 1 && !isAsking {
+					t.Fatalf("member %d is over, and waits: %+v", id, m)
+				}
 			},
 			"connect": func(t *rapid.T) {
 				d.T = t
@@ -357,7 +396,7 @@ func FuzzStep(f *testing.F) {
 			op, v := script[0], uint32(script[1])
 			script = script[2:]
 			id := uint64(v % 5)
-			in := Input{Kind: Kind(op % 10), Member: id, Group: v % 7, Err: errGone, Final: v%16 == 0}
+			in := Input{Kind: Kind(op % 10), Member: id, Group: v % 7, Err: errGone, Final: v%16 == 0, Over: v%3 == 0}
 			switch in.Kind {
 			case Join:
 				in = join(id, v%3)

@@ -122,6 +122,26 @@ func TestTranscripts(t *testing.T) {
 			d.at(60_003, join(3, 1))
 			d.at(60_004, isUp())
 		},
+		"revoked": func(d *desk) {
+			d.at(0, join(1, 0), join(2, 1), join(3, 0), join(4, 0), join(5, 1), join(6, 1), join(7, 1))
+			d.at(1, over(6)) // before there is a connection
+			d.at(2, isUp(), number(7, 9))
+			d.at(3, reply(1, 7, nil), number(1, 7), number(2, 8), reply(3, 10, nil), number(5, 11))
+			d.at(4, over(1), reply(1, 7, manager.ErrUnknownGroup)) // the manager has ended it by then
+			d.at(5, over(2))
+			d.at(6, over(3)) // nobody has heard of that group
+			d.at(7, over(4), over(4))
+			d.at(8, reply(4, 12, nil))
+			d.at(9, reply(4, 12, nil))
+			d.at(10, notice(11, 1, manager.ErrReleased, true), over(5)) // another member was first
+			d.at(11, isDown(errGone), over(7))
+			d.at(9000)
+		},
+		"revoked-number-of-two": func(d *desk) { // who has heard it before gets the place, and fails or not as the manager says
+			d.at(0, join(1, 1), join(2, 1), isUp(), number(1, 7), number(2, 7))
+			d.at(1, over(2))
+			d.at(2, over(1))
+		},
 		"leaving": func(d *desk) {
 			d.at(0, join(1, 0), join(2, 1), join(3, 0), join(4, 0))
 			d.at(1, leave(2)) // before there is a connection

@@ -170,6 +170,9 @@ func (c *Core) checkGroup(g *group) error {
 	}
 	last := uint32(0)
 	for _, t := range g.trees() {
+		if g.released && g.until <= c.now && !t.removing {
+			return fmt.Errorf("its time is over, and epoch %d stays", t.epoch)
+		}
 		if err := c.checkTree(g, t); err != nil {
 			return fmt.Errorf("epoch %d: %w", t.epoch, err)
 		}

@@ -36,7 +36,7 @@ type Config struct {
 	Lease        time.Duration // a committed epoch without packets lives so long; members probe thrice in it
 	Suspicion    time.Duration // a switch above which a member lost its tree is avoided so long
 	Absence      time.Duration // a switch that reduces without its agent keeps its trees so long without one
-	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving
+	ReleaseGrace time.Duration // from Release to the removal of the trees, for members still leaving; none after a revoke
 	Abandon      time.Duration // a group that nobody watches is released after so long
 	Settle       time.Duration // a fabric without a change for so long is quiet: then makeshift trees are reviewed
 	RailSettle   time.Duration // likewise for a host's link that is back, and the trees of its groups; doubles for each that follows within Settle, up to that

@@ -45,6 +45,10 @@
 // then after waits that grow: behind a switch that is up and forwards nothing, every
 // tree costs its members the time until they notice.
 //
+// A group ends when the lowest rank releases it, and its trees go after Config.ReleaseGrace, for
+// members that are still leaving. Where its communicator was revoked, it ends when the first member
+// reports so (Unwatch.Over), and its trees go at once: nobody works in it, and the lowest rank may be dead.
+//
 // Epochs are even, rise strictly within a group, and are above each that a
 // member has reported: the odd ones are the lowest rank's own, for host trees.
 //

@@ -48,7 +48,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		}
 		return in
 	case 2:
-		return Unwatch{Group: group, Rank: rank, Stream: uint64(r.next(8))}
+		return Unwatch{Group: group, Rank: rank, Stream: uint64(r.next(8)), Over: r.next(4) == 0}
 	case 3:
 		return Planned{Group: group, Plan: uint64(r.next(8)), Err: errors.New("no")}
 	case 4:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
@@ -223,24 +224,24 @@ func (c *Core) checkOptions(in *Create) error {
 	return nil
 }
 
-// release ends g: what is being built goes at once, the rest in a while. With the
+// release ends g: what is being built goes at once, the rest after a grace. With the
 // first stripe of a bundle all stripes end.
-func (c *Core) release(g *group) {
+func (c *Core) release(g *group, grace time.Duration) {
 	sisters := g.sisters()
-	c.end(g, ErrReleased)
+	c.end(g, grace, ErrReleased)
 	if b := g.spec.Bundle; b.Kind == Stripes && b.Index == 0 {
 		for _, s := range sisters {
-			c.release(s)
+			c.release(s, grace)
 		}
 	}
 }
 
 // end releases g alone; its members' streams end with why.
-func (c *Core) end(g *group, why error) {
+func (c *Core) end(g *group, grace time.Duration, why error) {
 	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
 	c.touchSisters(g)
 	g.released, g.plan, g.blocked, g.starved = true, 0, false, nil
-	g.until = c.now.Add(c.cfg.ReleaseGrace)
+	g.until = c.now.Add(grace)
 	c.strike(g)
 	c.shareSoon()
 	c.note(g, "released")
@@ -265,7 +266,7 @@ func (c *Core) releaseAsked(in Release) {
 		return
 	}
 	if !g.released {
-		c.release(g)
+		c.release(g, c.cfg.ReleaseGrace)
 	}
 	c.after(c.seq, action{
 		do: sendReply, reply: Reply{Req: in.Req, Group: in.Group},

@@ -59,6 +59,7 @@ type Rail struct {
 type Unwatch struct {
 	Group, Rank uint32
 	Stream      uint64
+	Over        bool // nobody works in the group any more, as its communicator is revoked: it is released, and its trees go at once
 }
 
 // Planned is the answer to a PlanRequest: a tree, or the error that a

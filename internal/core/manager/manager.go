@@ -248,7 +248,7 @@ func (c *Core) advance(g *group) {
 	c.overdue(g)
 	if !g.released && g.watching == 0 && c.now >= g.until {
 		c.note(g, "abandoned: nobody watches it")
-		c.release(g)
+		c.release(g, c.cfg.ReleaseGrace)
 	}
 	switch {
 	case g.released:

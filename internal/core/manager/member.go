@@ -121,7 +121,11 @@ func (c *Core) unwatch(in Unwatch) {
 	}
 	m.watching = false
 	g.watching--
-	if g.watching == 0 {
+	switch {
+	case in.Over: // the first member's word is enough: the lowest rank may be dead
+		c.note(g, "over, as rank %d reports", in.Rank)
+		c.release(g, 0)
+	case g.watching == 0:
 		g.until = c.now.Add(c.cfg.Abandon)
 	}
 	c.touch(g)

@@ -79,8 +79,7 @@ func (w *world) play(kind, which, detail byte) {
 		w.watchAll(group)
 	case 16:
 		if m := w.members[[2]uint32{group, rank}]; m != nil && m.watching && detail > 128 {
-			m.watching = false
-			w.step(Unwatch{Group: group, Rank: rank, Stream: m.stream})
+			w.unwatch(group, rank, detail > 248)
 		} else {
 			w.watch(group, rank)
 		}

@@ -114,7 +114,7 @@ func (c *Core) unstored(in Unstored) {
 			continue
 		}
 		if !g.released {
-			c.end(g, c.notStored())
+			c.end(g, 0, c.notStored())
 		}
 		g.until = c.now
 		c.touch(g)

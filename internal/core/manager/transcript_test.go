@@ -99,9 +99,7 @@ func (s *script) execute(words []string) bool {
 	case "watch":
 		s.watchRanks(num(1), arg(2))
 	case "unwatch":
-		m := s.members[[2]uint32{num(1), num(2)}]
-		m.watching = false
-		s.step(Unwatch{Group: num(1), Rank: num(2), Stream: m.stream})
+		s.unwatch(num(1), num(2), arg(3) == "over")
 	case "plan":
 		s.plan()
 	case "store":

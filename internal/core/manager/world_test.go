@@ -554,6 +554,16 @@ func (w *world) watch(group, rank uint32) {
 	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Stream: m.stream, Entered: m.entered, Rails: m.rails, OnlyRails: len(m.rails) > 0})
 }
 
+// unwatch ends a member's stream; over: because its communicator is revoked.
+func (w *world) unwatch(group, rank uint32, over bool) {
+	m := w.members[[2]uint32{group, rank}]
+	m.watching = false
+	w.step(Unwatch{Group: group, Rank: rank, Stream: m.stream, Over: over})
+	if g := w.core.groups[group]; over && g != nil && !g.released {
+		w.fail("rank %d reports that group %d is over, and it goes on", rank, group)
+	}
+}
+
 func (w *world) watchAll(group uint32) {
 	if g := w.core.groups[group]; g != nil {
 		for rank := range g.members {

@@ -56,7 +56,7 @@ func (s *HostSession) Send(in manager.Input) error {
 	case manager.Watch:
 		m.Request = &pb.HostSessionRequest_Watch{Watch: watch(in)}
 	case manager.Unwatch:
-		m.Request = &pb.HostSessionRequest_Unwatch{Unwatch: &pb.Unwatch{Group: in.Group, Rank: in.Rank}}
+		m.Request = &pb.HostSessionRequest_Unwatch{Unwatch: &pb.Unwatch{Group: in.Group, Rank: in.Rank, Over: in.Over}}
 	case manager.Report:
 		m.Request = &pb.HostSessionRequest_Report{Report: report(in)}
 	}
@@ -133,7 +133,7 @@ func (s *hostStream) read(r *reader, m *pb.HostSessionRequest) (q HostRequest) {
 		w := r.watch(v.Watch)
 		q.Input, q.Denied = w, s.server.mayBe(ctx, w.Group, w.Rank)
 	case *pb.HostSessionRequest_Unwatch:
-		q.Input = manager.Unwatch{Group: v.Unwatch.GetGroup(), Rank: v.Unwatch.GetRank()} // of this session alone
+		q.Input = manager.Unwatch{Group: v.Unwatch.GetGroup(), Rank: v.Unwatch.GetRank(), Over: v.Unwatch.GetOver()} // of this session alone
 	case *pb.HostSessionRequest_Report:
 		p := r.report(v.Report)
 		q.Input, q.Denied = p, s.server.mayBe(ctx, p.Group, p.Rank)

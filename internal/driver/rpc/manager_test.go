@@ -220,6 +220,7 @@ func TestHostRequests(t *testing.T) {
 		manager.Release{Req: 1 << 40, Group: 12},
 		manager.Watch{Group: 12, Rank: 3, DataAddr: netip.MustParseAddrPort("10.0.0.9:5"), Entered: 1},
 		manager.Unwatch{Group: 12, Rank: 3},
+		manager.Unwatch{Group: 12, Over: true},
 		manager.Report{Group: 12, Rank: 3, Entered: 4, Transport: manager.HostTree, Lost: 2, Silent: true, Reason: "no answer", Demand: 8},
 	} {
 		f := &fakeManager{events: closed[manager.Event]()}
