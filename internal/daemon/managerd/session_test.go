@@ -63,7 +63,7 @@ func (d *Daemon) host() *fakeHost {
 	return h
 }
 
-// watches returns how many watches the only session has.
+// watches returns how many watches all sessions have.
 func (d *Daemon) watches() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,6 +165,45 @@ func TestSessionsEndUnwatches(t *testing.T) {
 		}
 		if n := watching(); n != 0 {
 			t.Errorf("%d members watch after the end of both", n)
+		}
+		d.shutdown()
+		d.end()
+	})
+}
+
+// TestSessionsEndGroups: the first session that reports a revoke for a member of its own ends the group
+// for all.
+func TestSessionsEndGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDaemon(t)
+		one, two := d.host(), d.host()
+		members := []string{d.cfg.Topology.Name(0), d.cfg.Topology.Name(1)}
+		one.ask(manager.Create{Req: 7, Name: "job", Members: members, ChunkBytes: 1432, Window: 8})
+		group := (<-one.hears).Reply.Group
+		one.ask(manager.Watch{Group: group, DataAddr: someAddr})
+		two.ask(manager.Watch{Group: group, Rank: 1, DataAddr: someAddr})
+		two.ask(manager.Unwatch{Group: group, Over: true}) // that is the other's
+		synctest.Wait()
+		if n := d.watches(); n != 2 {
+			t.Errorf("%d watches stand", n)
+		}
+		if e := <-one.hears; e.Notice == nil || e.Notice.End { // there are no agents, and so no tree
+			t.Errorf("got %+v", e)
+		}
+		two.ask(manager.Unwatch{Group: group, Rank: 1, Over: true})
+		if e := <-one.hears; e.Notice == nil || !e.Notice.End || !errors.Is(e.Notice.Err, manager.ErrReleased) {
+			t.Errorf("got %+v", e)
+		}
+		one.ask(manager.Unwatch{Group: group, Over: true}) // late
+		one.ask(manager.Release{Req: 8, Group: group})
+		if e := <-one.hears; e.Reply == nil || !errors.Is(e.Reply.Err, manager.ErrUnknownGroup) {
+			t.Errorf("got %+v", e)
+		}
+		for _, h := range []*fakeHost{one, two} {
+			close(h.asks)
+			if err := <-h.ended; err != nil {
+				t.Error(err)
+			}
 		}
 		d.shutdown()
 		d.end()

@@ -165,7 +165,8 @@ func (c *control) brought(o *endpoint.Output) {
 	}
 	if o.Gone || o.Ended != nil {
 		c.over = true
-		c.in = append(c.in, client.Input{Kind: client.Leave, Member: member})
+		revoked := o.Ended != nil && o.Ended.Kind == wire.FailRevoked
+		c.in = append(c.in, client.Input{Kind: client.Leave, Member: member, Over: revoked})
 	}
 }
 
