@@ -79,7 +79,7 @@ func (w *world) play(kind, which, detail byte) {
 		w.watchAll(group)
 	case 16:
 		if m := w.members[[2]uint32{group, rank}]; m != nil && m.watching && detail > 128 {
-			w.unwatch(group, rank, detail > 248)
+			w.unwatch(group, rank, detail > 240)
 		} else {
 			w.watch(group, rank)
 		}
@@ -394,6 +394,7 @@ func FuzzWorld(f *testing.F) {
 	f.Add([]byte{19, 0, 0, 13, 0, 4, 14, 0, 0, 0, 0, 0, 20, 0, 20, 17, 3, 0, 0, 0, 0, 19, 0, 0, 0, 0, 0})
 	f.Add([]byte{19, 0, 0, 13, 0, 4, 13, 1, 6, 14, 0, 0, 14, 1, 0, 3, 0, 0, 4, 0, 0, 22, 0, 200, 19, 0, 0, 14, 0, 0})
 	f.Add([]byte{19, 0, 0, 13, 0, 4, 14, 0, 0, 0, 0, 0, 21, 3, 10, 0, 0, 0, 20, 0, 20, 21, 3, 40, 21, 0, 240})
+	f.Add([]byte{19, 0, 0, 13, 0, 4, 14, 0, 0, 0, 0, 0, 16, 0, 249, 16, 0, 250, 4, 0, 1, 22, 0, 200, 19, 0, 0, 0, 0, 0}) // rank 2 reports that it is over
 	graph := smallFabric()
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := newWorld(graph, smallConfig(), 64)
