@@ -187,6 +187,9 @@ func TestSessionsEndGroups(t *testing.T) {
 		if n := d.watches(); n != 2 {
 			t.Errorf("%d watches stand", n)
 		}
+		if e := <-one.hears; e.Links == nil {
+			t.Errorf("got %+v", e)
+		}
 		if e := <-one.hears; e.Notice == nil || e.Notice.End { // there are no agents, and so no tree
 			t.Errorf("got %+v", e)
 		}
