@@ -64,8 +64,11 @@ func (s *scene) step(rank uint32, in Input) error {
 	for _, x := range out.Sends {
 		s.trace("%d > %d", rank, x.To)
 		m, err := Read(x.Bytes)
-		if err != nil || m != notice || !AreNeighbours(n, rank, x.To) || to&placeOf(n, rank, x.To) != 0 {
-			return fmt.Errorf("rank %d sends %d %+v, %v", rank, x.To, m, err)
+		if err != nil {
+			return fmt.Errorf("rank %d sends %d: %w", rank, x.To, err)
+		}
+		if m != notice || !AreNeighbours(n, rank, x.To) || to&placeOf(n, rank, x.To) != 0 {
+			return fmt.Errorf("rank %d sends %d %+v", rank, x.To, m)
 		}
 		to |= placeOf(n, rank, x.To)
 		if !s.isDead[x.To] && !s.isCut[ends(rank, x.To)] {
