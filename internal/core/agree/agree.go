@@ -86,6 +86,7 @@ type Core struct {
 	// watched are the members that are to be watched: of every wave its children, and the one below
 	// this member, so at most log2(n) + 1 for each death.
 	watched set
+	heard   set    // members that have sent a message
 	last    *round // decided; nil: none is
 	next    *round // nil: it is not open
 	// isExpelled: others hold this member dead, and it says nothing more; or isGone: but that.
@@ -100,7 +101,7 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Core{cfg: cfg, dead: newSet(cfg.Size), watched: newSet(cfg.Size)}, nil
+	return &Core{cfg: cfg, dead: newSet(cfg.Size), watched: newSet(cfg.Size), heard: newSet(cfg.Size)}, nil
 }
 
 // Number returns the number of the next agreement.
@@ -148,7 +149,7 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 				c.died(x.Rank)
 			}
 		case Quit:
-			c.isGone, c.isExpelled, c.out.Expelled = true, true, true
+			c.quit()
 		}
 	}
 	if c.next != nil && now >= c.next.slowAt && !c.isExpelled {
@@ -232,6 +233,14 @@ func (c *Core) disturb(r *round) {
 	}
 }
 
+// quit ends this member's part. Who has sent a message before may wait for the answer.
+func (c *Core) quit() {
+	c.isGone, c.isExpelled, c.out.Expelled = true, true, true
+	for _, rank := range c.heard.list() {
+		c.send(rank, &message{kind: Gone})
+	}
+}
+
 // refer answers whatever another member has sent by that this one is gone.
 func (c *Core) refer(to uint32, b []byte) {
 	m, err := read(b, c.cfg.Size)
@@ -249,6 +258,9 @@ func (c *Core) message(from uint32, b []byte) {
 		return
 	}
 	m, err := read(b, c.cfg.Size)
+	if err == nil {
+		c.heard.add(from)
+	}
 	switch {
 	case err != nil:
 		c.out.Malformed++

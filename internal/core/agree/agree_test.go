@@ -144,8 +144,14 @@ func TestExpelled(t *testing.T) {
 	}
 }
 
-// TestQuit: who takes no more part answers so, and counts as dead.
+// TestQuit: who takes no more part answers so, also what came before, and counts as dead.
 func TestQuit(t *testing.T) {
+	for at := range 20 { // messages before it quits
+		testQuit(t, at)
+	}
+}
+
+func testQuit(t *testing.T, at int) {
 	for quits := range uint32(5) {
 		g := newGroup(5, 1)
 		var flight []flying
@@ -167,20 +173,24 @@ func TestQuit(t *testing.T) {
 			}
 		}
 		for rank := range uint32(5) {
-			if rank == quits {
-				step(rank, Input{Kind: Quit})
-			} else {
+			if rank != quits {
 				step(rank, Input{Kind: Start, Flags: 1})
 			}
 		}
-		for len(flight) > 0 {
+		for k := 0; k <= at || len(flight) > 0; k++ {
+			if k == at {
+				step(quits, Input{Kind: Quit})
+			}
+			if len(flight) == 0 {
+				continue
+			}
 			f := flight[0]
 			flight = flight[1:]
 			step(f.to, Input{Kind: Message, Rank: f.from, Bytes: f.bytes})
 		}
 		for rank, d := range decided {
 			if uint32(rank) != quits && (d == nil || !slices.Equal(d.Failed, []uint32{quits})) {
-				t.Errorf("without rank %d, rank %d decides %+v", quits, rank, d)
+				t.Errorf("without rank %d after %d messages, rank %d decides %+v", quits, at, rank, d)
 			}
 		}
 	}

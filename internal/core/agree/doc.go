@@ -58,8 +58,8 @@
 // A message of an agreement has the decision of the one before with it, so that who missed it
 // does not need it from others. Two agreements are remembered: the last that was decided, for
 // those that have not heard of it, and the next. A member in which another is held dead answers
-// it Expelled. One that has Quit answers all else by Gone, and does nothing more: its process lives,
-// so that nobody reports it dead.
+// it Expelled. One that has Quit answers all else by Gone, also what came before, and does nothing
+// more: its process lives, so that nobody reports it dead.
 //
 // Every SlowAfter, doubling, members report up the tree, and the leader down, for whom it waits.
 package agree
