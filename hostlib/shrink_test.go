@@ -169,7 +169,11 @@ func TestShrinkAgain(t *testing.T) {
 		comms = shrink(t, without(comms, dead))
 	}
 	sum(t, comms, 100)
-	if n := len(comms[0].host.ended); n > 2 {
+	h := comms[0].host
+	h.mu.Lock()
+	n := len(h.ended)
+	h.mu.Unlock()
+	if n > 2 {
 		t.Errorf("%d communicators that have ended are kept", n)
 	}
 }
