@@ -68,8 +68,15 @@ func (t *tally) messages(own, all int, size float64) {
 // far counts bytes that every member sends, while all others do, to one that is so far from it.
 func (t *tally) far(distance int, bytes float64) { t.Far[floorLog(distance)] += bytes / mebibyte }
 
-// toAll counts those that every member of n sends to each other.
+// round counts one in which all n members send so many bytes, each to one that is so far from it.
+func (t *tally) round(n, distance int, bytes float64) {
+	t.add(1, 1, n, bytes)
+	t.far(distance, bytes)
+}
+
+// toAll counts the bytes that every member of n sends to each other, and its peers.
 func (t *tally) toAll(n int, size float64) {
+	t.peers(2*(n-1), 2*n*(n-1))
 	for near := 1; near <= n/2; near *= 2 {
 		others := 2 * (min(2*near, n/2+1) - near)
 		if n%2 == 0 && n/2 < 2*near {
@@ -176,8 +183,7 @@ func (t *tally) allreduce(a Algorithm, n int) {
 			t.far(power/left, 2*part)
 			t.local(part, float64(power)*part)
 		} else {
-			t.add(1, 1, power, v)
-			t.far(power/left, v)
+			t.round(power, power/left, v)
 			t.local(v, float64(power)*v)
 		}
 	}
@@ -251,7 +257,6 @@ func (t *tally) allgather(a Algorithm, n int) {
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
 		t.toAll(n, v)
-		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		each := 1
 		if a == Bruck {
@@ -259,9 +264,7 @@ func (t *tally) allgather(a Algorithm, n int) {
 			each = 2
 		}
 		for have := 1; have < n; have *= 2 {
-			some := float64(min(have, n-have)) * v
-			t.add(1, 1, n, some)
-			t.far(have, some)
+			t.round(n, have, float64(min(have, n-have))*v)
 			t.peers(each, each*n)
 		}
 	}
@@ -276,8 +279,7 @@ func (t *tally) alltoall(a Algorithm, n int) {
 		for bit := 1; bit < n; bit *= 2 {
 			going := n / (2 * bit) * bit // pieces whose way has the bit
 			going += max(0, n%(2*bit)-bit)
-			t.add(1, 1, n, float64(going)*v)
-			t.far(bit, float64(going)*v)
+			t.round(n, bit, float64(going)*v)
 			t.local(2*float64(going)*v, 2*float64(going*n)*v)
 			t.peers(2, 2*n)
 		}
@@ -286,11 +288,9 @@ func (t *tally) alltoall(a Algorithm, n int) {
 		t.add((n+linearAtOnce-2)/linearAtOnce, 0, 0, v)
 		t.messages(n-1, n*(n-1), v)
 		t.toAll(n, v)
-		t.peers(2*(n-1), 2*n*(n-1))
 	default:
 		t.add(n-1, 1, n, v)
 		t.toAll(n, v)
-		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }
 
@@ -301,14 +301,12 @@ func (t *tally) reduceScatter(a Algorithm, n int) {
 	case Halving:
 		t.local(float64(n+1)*v, float64(n*(n+1))*v)
 		for part := n / 2; part > 0; part /= 2 {
-			t.add(1, 1, n, float64(part)*v)
-			t.far(n/2/part, float64(part)*v)
+			t.round(n, n/2/part, float64(part)*v)
 			t.peers(1, n)
 		}
 	case Linear:
 		t.add(1, n-1, n*(n-1), v)
 		t.toAll(n, v)
-		t.peers(2*(n-1), 2*n*(n-1))
 		t.local(v, float64(n)*v)
 	case Ring:
 		t.add(n-1, 1, n, v)
@@ -316,7 +314,6 @@ func (t *tally) reduceScatter(a Algorithm, n int) {
 	default:
 		t.add(n-1, 1, n, v)
 		t.toAll(n, v)
-		t.peers(2*(n-1), 2*n*(n-1))
 	}
 }
 

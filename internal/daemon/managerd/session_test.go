@@ -76,6 +76,14 @@ func (d *Daemon) watches() int {
 	return n
 }
 
+// pair returns two sessions of hosts, and the number of a group of both that the first one has made.
+func (d *Daemon) pair() (one, two *fakeHost, group uint32) {
+	one, two = d.host(), d.host()
+	members := []string{d.cfg.Topology.Name(0), d.cfg.Topology.Name(1)}
+	one.ask(manager.Create{Req: 7, Name: "job", Members: members, ChunkBytes: 1432, Window: 8})
+	return one, two, (<-one.hears).Reply.Group
+}
+
 var someAddr = netip.MustParseAddrPort("127.0.0.1:9")
 
 // TestSessionForgetsWatches: a session that lasts knows of the watches that stand,
@@ -133,10 +141,7 @@ func TestSessionForgetsWatches(t *testing.T) {
 func TestSessionsEndUnwatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t)
-		one, two := d.host(), d.host()
-		members := []string{d.cfg.Topology.Name(0), d.cfg.Topology.Name(1)}
-		one.ask(manager.Create{Req: 7, Name: "job", Members: members, ChunkBytes: 1432, Window: 8})
-		group := (<-one.hears).Reply.Group
+		one, two, group := d.pair()
 		for range 3 {
 			one.ask(manager.Watch{Group: group, DataAddr: someAddr})
 		}
@@ -176,10 +181,7 @@ func TestSessionsEndUnwatches(t *testing.T) {
 func TestSessionsEndGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDaemon(t)
-		one, two := d.host(), d.host()
-		members := []string{d.cfg.Topology.Name(0), d.cfg.Topology.Name(1)}
-		one.ask(manager.Create{Req: 7, Name: "job", Members: members, ChunkBytes: 1432, Window: 8})
-		group := (<-one.hears).Reply.Group
+		one, two, group := d.pair()
 		one.ask(manager.Watch{Group: group, DataAddr: someAddr})
 		two.ask(manager.Watch{Group: group, Rank: 1, DataAddr: someAddr})
 		two.ask(manager.Unwatch{Group: group, Over: true}) // that is the other's
