@@ -71,7 +71,7 @@ func TestApartByDegrees(t *testing.T) {
 	}
 	g, err := b.Build()
 	fatal(t, err)
-	p, req := planner(t, g), usual(everyone(g))
+	p, req := planner(t, g), usual(g.AllHosts())
 	req.Exclude = []topology.NodeID{node(t, g, "b0")}
 	down := func(names ...string) topology.View {
 		var changes []topology.Change
@@ -110,7 +110,7 @@ func TestApartByDegrees(t *testing.T) {
 
 func TestAvoidedTreesAreOfTheGraph(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,1")
-	p, req := planner(t, g), usual(everyone(g))
+	p, req := planner(t, g), usual(g.AllHosts())
 	for _, tree := range []Tree{
 		{Leaves: []Leaf{{Link: topology.LinkID(g.Links())}}},
 		{Vertices: []Vertex{{Switch: 0, Parent: -1, Up: topology.NoLink}}}, // a host

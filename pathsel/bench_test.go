@@ -16,7 +16,7 @@ func BenchmarkSelect(b *testing.B) {
 			req := usual(randomGroup(rand.New(rand.NewPCG(5, 6)), g, g.Hosts())[:1])
 			req.Members = req.Members[:0]
 			for _, h := range rand.New(rand.NewPCG(5, 6)).Perm(g.Hosts())[:1000] {
-				req.Members = append(req.Members, everyone(g)[h])
+				req.Members = append(req.Members, g.AllHosts()[h])
 			}
 			b.ReportAllocs()
 			var c choice
@@ -37,7 +37,7 @@ func BenchmarkRepair(b *testing.B) {
 	for _, spec := range []string{"fat-tree:16", "fat-tree:64"} {
 		b.Run("fabric="+spec, func(b *testing.B) {
 			g := fabric(b, spec)
-			p, req := planner(b, g), usual(everyone(g))
+			p, req := planner(b, g), usual(g.AllHosts())
 			plan, err := p.Plan(g.View(), nil, req)
 			if err != nil {
 				b.Fatal(err)
@@ -58,7 +58,7 @@ func BenchmarkPlan(b *testing.B) {
 	for _, criterion := range []Criterion{FewestHops, WidestLink, LeastLoad} {
 		b.Run("members=all/by="+criterion.String(), func(b *testing.B) {
 			g := fabric(b, "fat-tree:64")
-			p, req := planner(b, g), usual(everyone(g))
+			p, req := planner(b, g), usual(g.AllHosts())
 			req.Criterion = criterion
 			b.ReportAllocs()
 			for b.Loop() {

@@ -156,7 +156,7 @@ func TestCriteriaDiffer(t *testing.T) {
 	}{
 		{LeastLatency, nil, swift}, {WidestLink, nil, wide}, {MostCapable, nil, wide}, {LeastLoad, busy, wide}, {FewestHops, busy, wide},
 	} {
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		req.Criterion = test.by
 		plan, err := p.Plan(g.View(), test.load, req)
 		if err != nil || plan.Tree.Root() != test.want || plan.Criterion != test.by {
@@ -170,7 +170,7 @@ func TestCriteriaDiffer(t *testing.T) {
 	for text, want := range map[string]topology.NodeID{
 		"latency=1": swift, "bandwidth=1": wide, "latency=1,bandwidth=9": wide, "latency=9,bandwidth=1": swift,
 	} {
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		req.Weights, _ = ParseWeights(text)
 		plan, err := p.Plan(g.View(), nil, req)
 		if err != nil || plan.Tree.Root() != want {
@@ -183,7 +183,7 @@ func TestCriteriaDiffer(t *testing.T) {
 func TestMeasuredUseCounts(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,2")
 	p := planner(t, g)
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	for _, by := range []Criterion{WidestLink, LeastLoad} {
 		for i := range 2 {
 			spine, other := node(t, g, "spine-"+string(rune('0'+i))), node(t, g, "spine-"+string(rune('1'-i)))

@@ -67,7 +67,7 @@ links: [{between: [a, left]}, {between: [b, right]}, {between: [left, right]}, {
 		t.Fatal(err)
 	}
 	p, load := planner(t, g), NewLoad(g)
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Criterion = FewestHops
 	for range 3 {
 		plan, err := p.Plan(g.View(), load, req)
@@ -115,7 +115,7 @@ func TestSpeedsArePrices(t *testing.T) {
 		}
 		return topology.Speed{Bytes: 4e9}
 	})
-	if a := p.ask(view, load, &Request{Members: everyone(g)}); a.volumes[g.SwitchIndex(spines[0])] != 4 || a.volumes[g.SwitchIndex(spines[1])] != 0 || a.volumes[g.SwitchIndex(spines[2])] != 1 {
+	if a := p.ask(view, load, &Request{Members: g.AllHosts()}); a.volumes[g.SwitchIndex(spines[0])] != 4 || a.volumes[g.SwitchIndex(spines[1])] != 0 || a.volumes[g.SwitchIndex(spines[2])] != 1 {
 		t.Fatalf("volumes %v", a.volumes)
 	}
 	rng := rand.New(rand.NewPCG(9, 9))

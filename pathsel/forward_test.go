@@ -100,7 +100,7 @@ func TestForward(t *testing.T) {
 	} {
 		g := fabric(t, test.fabric)
 		view := without(t, g, test.dumb...)
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		req.Forward = true
 		plan, err := planner(t, g).Plan(view, nil, req)
 		if test.vertices == 0 {
@@ -125,7 +125,7 @@ func TestForward(t *testing.T) {
 func TestForwardNeedsLeave(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,1")
 	p, spine := planner(t, g), node(t, g, "spine-0")
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Idle = []topology.NodeID{spine}
 	if _, err := p.Plan(g.View(), nil, req); !errors.Is(err, ErrNoTree) {
 		t.Errorf("without leave: %v", err)
@@ -162,7 +162,7 @@ func TestForwardNeedsLeave(t *testing.T) {
 func TestRoutesThatAreNone(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,1")
 	view := without(t, g, "spine-0")
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Forward = true
 	plan, err := planner(t, g).Plan(view, nil, req)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestLoadSpreads(t *testing.T) {
 			g := fabric(t, test.fabric)
 			load := NewLoad(g)
 			for n := range 11 {
-				c := mustSelect(t, g.View(), load, usual(everyone(g)))
+				c := mustSelect(t, g.View(), load, usual(g.AllHosts()))
 				load.Add(c.Tree, 64)
 				least, most := n+1, 0
 				for i := range g.Switches() {

@@ -137,7 +137,7 @@ func TestHostsAreFaster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Bytes = 1 << 20
 	if plan, err := p.Plan(g.View(), nil, req); err != nil || plan.Forecast.Hosts >= plan.Forecast.Switches {
 		t.Fatalf("not asked: %+v, %v", plan.Forecast, err)

@@ -187,7 +187,7 @@ func TestPlannerBytes(t *testing.T) {
 	}
 	g := fabric(t, "fat-tree:16")
 	p := planner(t, g)
-	if _, err := p.Plan(g.View(), nil, usual(everyone(g))); err != nil {
+	if _, err := p.Plan(g.View(), nil, usual(g.AllHosts())); err != nil {
 		t.Fatal(err)
 	}
 	if a := p.Bytes() / g.Hosts(); a < 16 || a > 128 {

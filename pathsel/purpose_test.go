@@ -26,7 +26,7 @@ func TestPurposeInWords(t *testing.T) {
 // TestSetSlots: slots that are reported count as those that trees were added with.
 func TestSetSlots(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Slots = 500
 	plan, err := planner(t, g).Plan(g.View(), nil, req)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestStripesOverRails(t *testing.T) {
 			} {
 				r.hosts, r.rails = hosts, rails
 				g := r.graph(t)
-				req := usual(everyone(g))
+				req := usual(g.AllHosts())
 				s, err := planner(t, g).Stripes(g.View(), nil, req, rails)
 				if err != nil {
 					t.Fatalf("%+v: %v", r, err)
@@ -124,7 +124,7 @@ func TestStripeLosesARail(t *testing.T) {
 	for _, spines := range []int{0, 2} {
 		r := multirail{hosts: 4, pods: 1, rails: 2, spines: spines}
 		g := r.graph(t)
-		p, req := planner(t, g), usual(everyone(g))
+		p, req := planner(t, g), usual(g.AllHosts())
 		s, err := p.Stripes(g.View(), nil, req, 2)
 		fatal(t, err)
 		lost := s.Plans[0].Tree.Leaves[2].Link

@@ -84,7 +84,7 @@ func TestSelectRefusals(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			req := usual(everyone(g))
+			req := usual(g.AllHosts())
 			if test.change != nil {
 				test.change(&req)
 			}
@@ -102,7 +102,7 @@ func TestSelectRefusals(t *testing.T) {
 func TestSelectSlotsOfOthers(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")
 	load := NewLoad(g)
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	req.Slots = 30000
 	first := mustSelect(t, g.View(), load, req)
 	load.Add(first.Tree, req.Slots)
@@ -128,11 +128,11 @@ func TestSelectInvalidRequests(t *testing.T) {
 		{"no such host", usual([]topology.NodeID{0, -1}), nil, ErrUnknownHost},
 		{"far beyond", usual([]topology.NodeID{1 << 30}), nil, ErrUnknownHost},
 		{"twice", usual([]topology.NodeID{0, 1, 0}), nil, ErrDuplicateMember},
-		{"excluded host", Request{Members: everyone(g), Exclude: []topology.NodeID{0}}, nil, ErrRequest},
-		{"excluded link", Request{Members: everyone(g), ExcludeLinks: []topology.LinkID{99}}, nil, ErrRequest},
-		{"negative slots", Request{Members: everyone(g), Slots: -1}, nil, ErrRequest},
-		{"negative chunk", Request{Members: everyone(g), ChunkBytes: -1}, nil, ErrRequest},
-		{"load of another graph", usual(everyone(g)), NewLoad(fabric(t, "fat-tree:4")), ErrRequest},
+		{"excluded host", Request{Members: g.AllHosts(), Exclude: []topology.NodeID{0}}, nil, ErrRequest},
+		{"excluded link", Request{Members: g.AllHosts(), ExcludeLinks: []topology.LinkID{99}}, nil, ErrRequest},
+		{"negative slots", Request{Members: g.AllHosts(), Slots: -1}, nil, ErrRequest},
+		{"negative chunk", Request{Members: g.AllHosts(), ChunkBytes: -1}, nil, ErrRequest},
+		{"load of another graph", usual(g.AllHosts()), NewLoad(fabric(t, "fat-tree:4")), ErrRequest},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := selectTree(g.View(), test.load, test.req)

@@ -101,7 +101,7 @@ func checkKept(t *rapid.T, view topology.View, old Tree, r Repaired) {
 // one switch and its links are new, and the tree is as good as a fresh one.
 func TestRepairOfSpine(t *testing.T) {
 	g := fabric(t, "fat-tree:16")
-	p, req := planner(t, g), usual(everyone(g))
+	p, req := planner(t, g), usual(g.AllHosts())
 	plan, err := p.Plan(g.View(), nil, req)
 	if err != nil {
 		t.Fatal(err)

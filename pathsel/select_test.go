@@ -38,14 +38,6 @@ func hosts(t testing.TB, g *topology.Graph, names ...string) []topology.NodeID {
 	return list
 }
 
-func everyone(g *topology.Graph) []topology.NodeID {
-	list := make([]topology.NodeID, g.Hosts())
-	for i := range list {
-		list[i] = topology.NodeID(i)
-	}
-	return list
-}
-
 // usual asks what a group of 32-bit sums with a window of 64 does.
 func usual(members []topology.NodeID) Request {
 	return Request{
@@ -161,7 +153,7 @@ func TestSelectKnownFabrics(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(test.fabric, test.members), func(t *testing.T) {
 			g := fabric(t, test.fabric)
-			members := everyone(g)
+			members := g.AllHosts()
 			if test.members != nil {
 				members = hosts(t, g, test.members...)
 			}

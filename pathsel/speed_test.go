@@ -180,7 +180,7 @@ func TestSlowSwitchIsLeftOut(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,2")
 	p := planner(t, g)
 	for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		req.Criterion, req.Bytes, req.HostSpeeds = by, 1<<20, reported(req, topology.Speed{Bytes: 2e9})
 		first, err := p.Plan(g.View(), nil, req)
 		if err != nil {
@@ -222,7 +222,7 @@ func TestSlowSwitchIsLeftOut(t *testing.T) {
 		}
 	}
 	for _, by := range []Criterion{LeastLoad, MostCapable} { // one by prices, the other not at all
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		req.Criterion = by
 		first, _ := p.Plan(g.View(), nil, req)
 		view := paced(t, g, func(n topology.NodeID) topology.Speed {
@@ -275,7 +275,7 @@ func TestOwnUseMovesNothing(t *testing.T) {
 func TestUnknownSpeedIsUsual(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,2")
 	p := planner(t, g)
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	first, err := p.Plan(g.View(), nil, req)
 	if err != nil {
 		t.Fatal(err)
@@ -316,7 +316,7 @@ func TestLineRate(t *testing.T) {
 		"hardware, and not known": {spines: [2]topology.Speed{{}, hard}, leaves: [2]topology.Speed{hard, hard}, root: "spine-1", speed: topology.LineRate},
 	} {
 		for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
-			req := usual(everyone(g))
+			req := usual(g.AllHosts())
 			req.Criterion, req.Bytes, req.HostSpeeds = by, 1<<20, reported(req, topology.Speed{Bytes: 2e9})
 			view := paced(t, g, func(n topology.NodeID) topology.Speed {
 				i := int(g.Name(n)[len(g.Name(n))-1] - '0')
@@ -382,7 +382,7 @@ func TestLoadDoesNotOscillate(t *testing.T) {
 func TestSpeedOfNothing(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,2")
 	p := planner(t, g)
-	req := usual(everyone(g))
+	req := usual(g.AllHosts())
 	for _, none := range []topology.Speed{{Bytes: topology.NoSpeed}, {Bytes: 1e9, Packets: topology.NoSpeed}} {
 		for name, ok := range map[string]bool{"spine-0": true, "spine-1": true, "leaf-1": false} {
 			view := paced(t, g, func(n topology.NodeID) topology.Speed {
@@ -448,7 +448,7 @@ links: [{between: [a, s]}, {between: [b, s]}, {between: [c, s]}]
 	// model's of the others; how busy they are is.
 	other := fabric(t, "leaf-spine:2,2,2")
 	ask := func(view topology.View, hosts topology.Speed) Plan {
-		req := usual(everyone(other))
+		req := usual(other.AllHosts())
 		req.Bytes, req.HostSpeeds = 1<<20, reported(req, hosts)
 		plan, err := planner(t, other).Plan(view, nil, req)
 		if err != nil {

@@ -20,7 +20,7 @@ func TestStripesAreApart(t *testing.T) {
 	} {
 		g := fabric(t, test.fabric)
 		load := NewLoad(g)
-		req := usual(everyone(g))
+		req := usual(g.AllHosts())
 		s, err := planner(t, g).Stripes(g.View(), load, req, test.n)
 		if err != nil || s.Apart != test.apart || len(s.Plans) != test.k {
 			t.Fatalf("%s: %d of %d stripes are apart, %v", test.fabric, s.Apart, len(s.Plans), err)
@@ -63,7 +63,7 @@ func TestStripesOverSlowSwitches(t *testing.T) {
 		"beside hardware": {hard, hard, fast, 1},
 	} {
 		for _, by := range []Criterion{FewestHops, LeastLatency, WidestLink} {
-			req := usual(everyone(g))
+			req := usual(g.AllHosts())
 			req.Bytes, req.Criterion = 1<<22, by
 			view := paced(t, g, func(n topology.NodeID) topology.Speed {
 				switch g.Name(n) {
@@ -121,7 +121,7 @@ func TestPartsHaveTheirOwnRoots(t *testing.T) {
 
 func TestSeveralRefuseNone(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,2,1")
-	p, req := planner(t, g), usual(everyone(g))
+	p, req := planner(t, g), usual(g.AllHosts())
 	if _, err := p.Stripes(g.View(), nil, req, 0); !errors.Is(err, ErrRequest) {
 		t.Error(err)
 	}
@@ -143,7 +143,7 @@ func TestSeveralRefuseNone(t *testing.T) {
 
 func TestPlanReachableSaysWhoIsLeftOut(t *testing.T) {
 	g := fabric(t, "leaf-spine:2,3,1")
-	p, req := planner(t, g), usual(everyone(g))
+	p, req := planner(t, g), usual(g.AllHosts())
 	for _, test := range []struct {
 		change topology.Change
 		out    []int

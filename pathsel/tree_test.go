@@ -122,7 +122,7 @@ func TestSelectLarge(t *testing.T) {
 	if want := (Cost{Hops: 1000 + len(edges) + 64, Depth: 3}); c.Cost != want {
 		t.Errorf("1,000 members: %v, want %v", c.Cost, want)
 	}
-	c = mustSelect(t, view, nil, usual(everyone(g)))
+	c = mustSelect(t, view, nil, usual(g.AllHosts()))
 	if want := (Cost{Hops: 65536 + 2048 + 64, Depth: 3}); c.Cost != want {
 		t.Errorf("all hosts: %v, want %v", c.Cost, want)
 	}

@@ -101,6 +101,15 @@ func (g *Graph) Nodes() int { return len(g.offset) - 1 }
 // Hosts returns the number of hosts: they are the nodes 0 up to it.
 func (g *Graph) Hosts() int { return int(g.hosts) }
 
+// AllHosts returns all hosts.
+func (g *Graph) AllHosts() []NodeID {
+	all := make([]NodeID, g.hosts)
+	for i := range all {
+		all[i] = NodeID(i)
+	}
+	return all
+}
+
 // Switches returns the number of switches.
 func (g *Graph) Switches() int { return g.Nodes() - g.Hosts() }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/tributary-fabric/tributary/bench/turn"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/pathsel"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // Compare builds a fabric for each rate of the rows, has all contestants take
@@ -243,13 +242,9 @@ func (k *contest) expel(gone *crew, why string) {
 // row measures one row.
 func (k *contest) row(row Row) (*report.Comparison, error) {
 	g := k.fabric.Lab().Topology()
-	hosts := make([]topology.NodeID, g.Hosts())
-	for i := range hosts {
-		hosts[i] = topology.NodeID(i)
-	}
 	result := &report.Comparison{
 		Kind: report.KindComparison, Taken: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(),
-		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate, Links: pathsel.LinksOf(g, hosts), Processes: k.fabric.Ranks() / g.Hosts()}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
+		Fabric: report.Fabric{Hosts: g.Hosts(), Switches: g.Switches(), Rate: row.Rate, Links: pathsel.LinksOf(g, g.AllHosts()), Processes: k.fabric.Ranks() / g.Hosts()}, Collective: string(row.Collective), Bytes: row.Bytes, Rounds: k.cfg.Rounds,
 	}
 	for _, c := range k.all {
 		c.iterations, c.tally = 0, tally{}

@@ -70,14 +70,6 @@ func request(members []topology.NodeID) pathsel.Request {
 	}
 }
 
-func everyone(g *topology.Graph) []topology.NodeID {
-	members := make([]topology.NodeID, g.Hosts())
-	for i := range members {
-		members[i] = topology.NodeID(i)
-	}
-	return members
-}
-
 // median returns the middle of the times that f takes.
 func median(runs int, f func() error) (time.Duration, error) {
 	times := make([]time.Duration, runs)
@@ -102,7 +94,7 @@ func repaired(_ context.Context, c Config, r *Report, _ func(string)) error {
 	if err != nil {
 		return err
 	}
-	req := request(everyone(g))
+	req := request(g.AllHosts())
 	var plan pathsel.Plan
 	took, err := median(c.Runs, func() (err error) {
 		plan, err = p.Plan(g.View(), nil, req)
@@ -176,7 +168,7 @@ func largest(_ context.Context, c Config, r *Report, _ func(string)) error {
 	}
 	r.addTime(name+"index of the planner", took, 0, "once for each fabric")
 	r.add(name+"planner, a host", float64(p.Bytes())/float64(g.Hosts()), "bytes", 0, "")
-	req := request(everyone(g))
+	req := request(g.AllHosts())
 	var plan pathsel.Plan
 	took, err = median(c.Runs, func() (err error) {
 		plan, err = p.Plan(g.View(), nil, req)

@@ -146,11 +146,7 @@ func (c *Config) some(which string) ([]topology.NodeID, error) {
 		}
 		return members, nil
 	}
-	members := make([]topology.NodeID, n)
-	for i := range members {
-		members[i] = topology.NodeID(i)
-	}
-	return members, nil
+	return c.Graph.AllHosts(), nil
 }
 
 // changes finds what is down.
