@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
@@ -46,9 +47,10 @@ type Communicator struct {
 	links    map[int]*link // of the neighbours in the tree of hosts
 	isOpen   bool          // of the host's lock: callers are taken. Before, they are parked
 
-	gathered  gathering // the loop's
-	messaging messaging
-	recovery  recovery
+	gathered   gathering // the loop's
+	messaging  messaging
+	recovery   recovery
+	revocation revocation
 
 	ctx   context.Context // of links
 	stop  context.CancelFunc
@@ -81,6 +83,7 @@ type Communicator struct {
 	other      atomic.Pointer[string] // process that has called with other members or settings
 	absent     wire.Missing           // who is not there, as far as is known, while it is formed
 	err        error                  // why no operation can be started
+	end        error                  // how the loop has ended: err may have been known before
 	isLeaving  bool                   // the last operation was started
 	late       lateness
 	multitree  *multitree // if it has several trees; set before it is handed out
@@ -159,6 +162,9 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 	c.group = digestOf(name, members, h.cfg.ChunkBytes, h.cfg.Window, c.options)
 	c.place()
 	c.gathered = c.gather()
+	if err := c.openRevocation(); err != nil {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
+	}
 	c.ctx, c.stop = context.WithCancel(h.ctx)
 	if err := h.register(c); err != nil {
 		c.stop()
@@ -267,7 +273,7 @@ func (c *Communicator) openData() error {
 
 // discard ends a communicator that could not be opened.
 func (c *Communicator) discard() {
-	c.recovery.close()
+	c.forget()
 	c.messaging.close()
 	c.host.leaveTombstone(c, nil)
 	c.stop()
@@ -307,6 +313,7 @@ func (c *Communicator) begin() {
 		l.begin()
 	}
 	if len(c.links) == 0 {
+		c.revokes(revoke.Input{Kind: revoke.Formed, Life: c.gathered.core.Life()})
 		close(c.formed)
 	}
 }

@@ -21,6 +21,8 @@ var (
 	ErrArgument = errors.New("hostlib: invalid argument")
 	// ErrEnded: the communicator has ended, by a failure or by Leave.
 	ErrEnded = errors.New("hostlib: the communicator has ended")
+	// ErrRevoked: a member has revoked the communicator, by Communicator.Revoke.
+	ErrRevoked = errors.New("hostlib: the communicator is revoked")
 	// ErrDisagreement: members called different operations.
 	ErrDisagreement = errors.New("hostlib: members disagree about an operation")
 	// ErrClosed: the host was closed.
@@ -59,6 +61,21 @@ func (e *MemberError) Error() string {
 
 // Unwrap returns ErrEnded.
 func (e *MemberError) Unwrap() error { return ErrEnded }
+
+// RevokedError reports that a member has revoked the communicator: all operations on it fail, at
+// all members. Nobody counts as dead for that. It answers errors.Is with ErrRevoked and ErrEnded.
+type RevokedError struct {
+	Rank int    // of a member that has revoked it: where several have, not the same at all members
+	Host string // its name, as that of a MemberError
+}
+
+// Error names the member.
+func (e *RevokedError) Error() string {
+	return fmt.Sprintf("%v, by rank %d (%s)", ErrRevoked, e.Rank, e.Host)
+}
+
+// Unwrap returns ErrRevoked and ErrEnded.
+func (e *RevokedError) Unwrap() []error { return []error{ErrRevoked, ErrEnded} }
 
 // PanicError reports that a Custom operator has panicked in an operation that runs without its
 // caller: by a Start form, or after an *UnfinishedError. Otherwise the caller panics. The communicator
@@ -154,6 +171,9 @@ func (c *Communicator) failure(f *wire.Fail) error {
 			d.Calls[i] = c.callOf(&f.Calls[i])
 		}
 		return d
+	}
+	if f.Kind == wire.FailRevoked {
+		return &RevokedError{Rank: int(f.Rank), Host: c.hostOf(f.Rank)}
 	}
 	if f.Kind != wire.FailDisagree {
 		return &MemberError{Rank: int(f.Rank), Host: c.hostOf(f.Rank), Reason: f.Reason}

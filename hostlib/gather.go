@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/forming"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -85,6 +86,7 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 		s.messaging.begin(g.core.Life())
 		s.agreesFirst()
 		s.beginRecovery(g.core.Life())
+		s.revokes(revoke.Input{Kind: revoke.Formed, Life: g.core.Life()})
 		close(s.formed)
 	}
 }

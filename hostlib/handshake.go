@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
-// word is what two hosts say to each other about a link of one of their communicators:
-// a frame of stream 0.
+// word is what two hosts say to each other about a link of one of their communicators, or about
+// the end of one: a frame of stream 0.
 type word struct {
 	kind kind
 	to   uint32 // stream of who hears it; 0 in an open, and in a close of one that has no answer
@@ -17,7 +18,7 @@ type word struct {
 	own  attempt
 
 	hello        // of an open
-	rest  []byte // of a refusal why, of a last word the frame
+	rest  []byte // of a refusal why, of a last word the frame, of a revocation the notice
 }
 
 // hello is what a member says of itself in an open.
@@ -39,6 +40,7 @@ const (
 	confirms                 // to
 	lastWord                 // to, rest: the communicator has ended
 	closes                   // to, from: the sender has that stream no more
+	revokes                  // rest: the communicator is revoked
 	kinds
 )
 
@@ -96,6 +98,8 @@ func readWord(b []byte) (w word, err error) {
 		isGood = isGood && w.to != 0 && w.from == 0 && w.own == 0 && len(w.rest) > 0
 	case closes:
 		isGood = isGood && w.to|w.from != 0 && w.own == 0 && len(w.rest) == 0
+	case revokes:
+		isGood = w.to|w.from == 0 && w.own == 0 && len(w.rest) == revoke.NoticeSize
 	default:
 		isGood = false
 	}

@@ -98,6 +98,7 @@ type Host struct {
 	comms      map[attempt]*Communicator // until they have ended
 	names      map[string]*Communicator  // those that stand
 	ended      []*Communicator           // those that have ended, and can be shrunk; the oldest first
+	revoked    []*Communicator           // those of whose revocation others may not know yet, likewise
 	tombstones tombstones
 	parked     parked
 }

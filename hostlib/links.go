@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
@@ -106,6 +107,9 @@ func (h *handler) Up(c *peer.Conn) {
 	for _, l := range h.links.toHost(name) {
 		l.connected(c)
 	}
+	if c.Class() == peer.Control {
+		(*Host)(h).toRevoked(name, revoke.Connected)
+	}
 }
 
 // Down implements peer.Handler.
@@ -134,6 +138,9 @@ func (h *handler) Failed(host string, class peer.Class, reason error) {
 	}
 	for _, l := range h.links.toHost(host) {
 		l.failed(reason)
+	}
+	if class == peer.Control && isFatal(reason, true) {
+		(*Host)(h).toRevoked(host, revoke.Dead)
 	}
 }
 
@@ -179,7 +186,7 @@ func (h *handler) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 	}
 }
 
-// hear takes what another host says about links.
+// hear takes what another host says about links, and about revoked communicators.
 func (h *Host) hear(c *peer.Conn, frames []peer.Frame) error {
 	for _, f := range frames {
 		w, err := readWord(f.Bytes)
@@ -189,6 +196,10 @@ func (h *Host) hear(c *peer.Conn, frames []peer.Frame) error {
 		switch {
 		case w.kind == opens:
 			h.receive(&caller{conn: c, from: w.from, own: w.own, hello: w.hello})
+		case w.kind == revokes:
+			if err := h.heardNotice(c.Peer().Name, w.rest); err != nil {
+				return err
+			}
 		case w.to == 0:
 			h.unpark(func(k *caller) bool { return k.conn == c && k.from == w.from })
 		default:

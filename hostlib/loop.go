@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/forming"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
@@ -230,6 +232,9 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	s.complete(out)
 	if out.Ended != nil {
 		s.word = out.Ended.Append(nil)
+		if out.Ended.Kind == wire.FailRevoked { // which another may have said on the tree of hosts alone
+			s.revokes(revoke.Input{Kind: revoke.Revoke, From: out.Ended.Rank})
+		}
 		s.refuseAll(s.failure(out.Ended))
 		s.sub.notify(s.Communicator, out.Ended)
 	}
@@ -336,6 +341,7 @@ func (c *Communicator) refuseAll(err error) {
 	c.ends(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.end = cmp.Or(c.end, err)
 	for id, r := range c.requests {
 		delete(c.requests, id)
 		r.fail(c.err)

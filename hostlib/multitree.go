@@ -62,17 +62,8 @@ func (c *Communicator) adopt(s *multitree) error {
 
 // form makes the trees, as rank 0 has had them planned.
 func (s *multitree) form(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	defer watching.Wait()
+	ctx, cancel := s.base.untilEnd(ctx) // after that, its members need not wait for each other
 	defer cancel()
-	watching.Go(func() {
-		select {
-		case <-s.base.over: // its members need not wait for each other any more
-			cancel()
-		case <-ctx.Done():
-		}
-	})
 	d, err := s.base.partition(ctx)
 	if err == nil && d.count > 1 {
 		if d.part == nil {

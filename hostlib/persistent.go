@@ -24,11 +24,14 @@ type Persistent struct {
 func Prepare(start func() *Request) *Persistent { return &Persistent{start: start} }
 
 // Start starts the operation once more. While it is under way, the error wraps ErrArgument: its
-// buffers are not free.
+// buffers are not free. Where the communicator has ended, the error is why.
 func (p *Persistent) Start() (*Request, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last != nil && !p.last.over.Happened() {
+		if err := p.last.comm.Err(); err != nil { // by which what is under way fails
+			return nil, err
+		}
 		return nil, fmt.Errorf("%w: the operation is under way", ErrArgument)
 	}
 	p.last = p.start()

@@ -108,18 +108,9 @@ func (c *Communicator) gatherProcesses(ctx context.Context) error {
 	p.calls.wake = p.wake
 	p.host, p.process = p.placeOf(c.rank)
 	p.core = node.Core{Processes: len(p.hosts[p.host]), Own: p.process, Slots: sharedSlots}
-	ctx, cancel := context.WithCancel(ctx)
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case <-c.over:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	ctx, cancel := c.untilEnd(ctx)
 	why, err := p.form(ctx)
 	cancel()
-	watching.Wait()
 	if err == nil {
 		c.mu.Lock()
 		if err = c.err; err == nil && why == "" {

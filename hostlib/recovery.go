@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agree"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/membership"
@@ -80,8 +82,8 @@ func (c *Communicator) beginRecovery(life uint64) {
 
 // keepRecovery lets a communicator that has ended be shrunk, unless it was left, or never formed.
 func (h *Host) keepRecovery(c *Communicator) {
-	if c.hasLeft || !c.recovery.isFormed() {
-		c.recovery.close()
+	if c.hasLeft || !c.isFormed() {
+		c.forget()
 		return
 	}
 	h.mu.Lock()
@@ -100,11 +102,11 @@ func (h *Host) keepRecovery(c *Communicator) {
 	}
 }
 
-// isFormed reports whether the communicator was formed, with others.
-func (v *recovery) isFormed() bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.part != nil
+// isFormed reports whether the communicator was formed, and is a caller's.
+func (c *Communicator) isFormed() bool {
+	c.recovery.mu.Lock()
+	defer c.recovery.mu.Unlock()
+	return c.recovery.part != nil || len(c.members) == 1 && c.sub.of == nil
 }
 
 // endRecoveries ends those of communicators that have ended.
@@ -190,7 +192,7 @@ func (c *Communicator) learnOfEnd() {
 	var m *MemberError
 	if c.hasQuit() {
 		c.agrees(agree.Input{Kind: agree.Quit})
-	} else if errors.As(c.Err(), &m) {
+	} else if errors.As(c.ending(), &m) {
 		c.agrees(agree.Input{Kind: agree.Dead, Rank: uint32(m.Rank)})
 	}
 }
@@ -198,7 +200,14 @@ func (c *Communicator) learnOfEnd() {
 // hasQuit reports whether the communicator has ended by this member.
 func (c *Communicator) hasQuit() bool {
 	var m *MemberError
-	return errors.As(c.Err(), &m) && m.Rank == c.rank
+	return errors.As(c.ending(), &m) && m.Rank == c.rank
+}
+
+// ending returns how the loop has ended, as neighbours know it too; nil: it has not.
+func (c *Communicator) ending() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.end
 }
 
 // notify wakes those who wait for a change. The caller holds the lock.
@@ -293,6 +302,9 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 	}
 	for _, d := range v.out.Decided {
 		v.decision, v.decided, v.disturbed = d, true, false
+		for _, rank := range d.Failed {
+			c.revokes(revoke.Input{Kind: revoke.Dead, From: rank})
+		}
 	}
 	v.disturbed = v.disturbed || v.out.Disturbed
 	v.expelled = v.expelled || v.out.Expelled
@@ -357,19 +369,33 @@ func (h *Host) diedInRecoveries(x membership.Notice) {
 			return
 		}
 	}
-	h.mu.Lock()
-	all := slices.Clone(h.ended)
-	for _, c := range h.comms {
-		all = append(all, c)
-	}
-	h.mu.Unlock()
-	for _, c := range all {
-		if rank := slices.IndexFunc(c.members, func(m Member) bool { return m.process() == x.Member.Name }); rank >= 0 {
+	for _, c := range h.all() {
+		if rank := c.rankOf(x.Member.Name); rank >= 0 {
 			c.recovery.mu.Lock()
 			c.reportDeath(uint32(rank))
 			c.recovery.mu.Unlock()
+			c.revokes(revoke.Input{Kind: revoke.Dead, From: uint32(rank)})
 		}
 	}
+}
+
+// forget ends what can still be done with a communicator that has ended.
+func (c *Communicator) forget() {
+	c.recovery.close()
+	c.closeRevocation()
+}
+
+// all returns the communicators that have not ended, those that can be shrunk, and those of whose
+// revocation others may not know. One may be there twice.
+func (h *Host) all() []*Communicator {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.AppendSeq(slices.Concat(h.ended, h.revoked), maps.Values(h.comms))
+}
+
+// rankOf returns the rank of a process; -1: it is no member.
+func (c *Communicator) rankOf(process string) int {
+	return slices.IndexFunc(c.members, func(m Member) bool { return m.process() == process })
 }
 
 // reportDeath is called for who holds the lock.

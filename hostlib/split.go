@@ -2,6 +2,7 @@ package hostlib
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -13,7 +14,9 @@ const Undefined = -1
 // not negative, in the order of their keys, and of their ranks where these are equal. It is
 // collective. With Undefined it returns nil. Options are those of Host.Communicator, and are
 // alike within a color. If ctx ends before the new communicator is formed, the error wraps
-// ErrFormation, or is an *UnfinishedError if it ends before all members have called Split.
+// ErrFormation, or is an *UnfinishedError if it ends before all members have called Split. If this
+// communicator ends before that, the error says why; members that have the new one already find
+// that it ends.
 func (c *Communicator) Split(ctx context.Context, color, key int, options ...GroupOption) (*Communicator, error) {
 	if color < Undefined {
 		return nil, fmt.Errorf("%w: color %d, want at least 0, or Undefined", ErrArgument, color)
@@ -48,7 +51,7 @@ func (c *Communicator) Split(ctx context.Context, color, key int, options ...Gro
 	for i, rank := range ranks {
 		members[i] = c.members[rank]
 	}
-	return c.host.Communicator(ctx, fmt.Sprintf("%s.%d", name, color), members, options...)
+	return c.formSuccessor(ctx, fmt.Sprintf("%s.%d", name, color), members, options...)
 }
 
 // Duplicate makes a communicator of the same members, with the same options. It is collective. If
@@ -63,7 +66,26 @@ func (c *Communicator) Duplicate(ctx context.Context) (*Communicator, error) {
 		return nil, err
 	}
 	options := c.options
-	return c.host.Communicator(ctx, name, c.members, func(t *groupOptions) { *t = options })
+	return c.formSuccessor(ctx, name, c.members, func(t *groupOptions) { *t = options })
+}
+
+// formSuccessor forms a communicator of members of this one, unless this one ends first.
+func (c *Communicator) formSuccessor(ctx context.Context, name string, members []Member, options ...GroupOption) (*Communicator, error) {
+	forming, cancel := c.untilEnd(ctx)
+	defer cancel()
+	s, err := c.host.Communicator(forming, name, members, options...)
+	if errors.Is(err, ErrFormation) && ctx.Err() == nil && c.Err() != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFormation, c.Err())
+	}
+	return s, err
+}
+
+// untilEnd returns a context that ends with ctx, or when the communicator has ended. The caller has to
+// call the function.
+func (c *Communicator) untilEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(c.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // successor returns a name for a communicator that is made of this one's members: the same at
