@@ -49,7 +49,9 @@
 //	comm, err = comm.Shrink(ctx)
 //
 // All survivors call it, and get a communicator of the same members with a tree of its own, though
-// more may die meanwhile. docs/collectives.md has the rules.
+// more may die meanwhile. A member that is not to wait any more, or has the others not do so, calls
+// Communicator.Revoke: all operations fail at all members with ErrRevoked, nobody counts as dead, and
+// Shrink makes a communicator of all again. docs/collectives.md has the rules.
 //
 // # Goroutines and connections
 //

@@ -2,6 +2,7 @@ package hostlib_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -157,4 +158,54 @@ func ExampleRoots() {
 	}
 	fmt.Println(v, "in", len(comm.Parts()), "parts")
 	// Output: [1 2] in 0 parts
+}
+
+// One of three members finds that its input is wrong, when the others wait for it already. It
+// revokes the communicator, which interrupts them, and all make a new one to begin again.
+func ExampleCommunicator_Revoke() {
+	ctx := context.Background()
+	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
+	for i := range hosts {
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: fmt.Sprintf("h%d", i)})
+		if err != nil {
+			panic(err)
+		}
+		defer h.Close(ctx)
+		hosts[i], members[i] = h, h.Member()
+	}
+	var wg sync.WaitGroup
+	for rank, host := range hosts {
+		wg.Go(func() {
+			comm, err := host.Communicator(ctx, "job-17", members)
+			if err != nil {
+				panic(err)
+			}
+			v := []int64{int64(rank)}
+			if rank == 1 {
+				comm.Revoke()
+			} else if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); !errors.Is(err, hostlib.ErrRevoked) {
+				panic(err)
+			}
+			if rank == 0 {
+				fmt.Println(comm.Err())
+			}
+			if comm, err = comm.Shrink(ctx); err != nil {
+				panic(err)
+			}
+			v[0] = 1
+			if _, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v); err != nil {
+				panic(err)
+			}
+			if rank == 0 {
+				fmt.Println(v, "by", comm.Name())
+			}
+			if err := comm.Leave(ctx); err != nil {
+				panic(err)
+			}
+		})
+	}
+	wg.Wait()
+	// Output:
+	// hostlib: the communicator is revoked, by rank 1 (h1)
+	// [3] by job-17~1
 }

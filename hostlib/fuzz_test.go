@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 )
 
 // FuzzReadWord: what is read as a word is written as the same bytes, and all else is
@@ -13,6 +15,7 @@ func FuzzReadWord(f *testing.F) {
 	f.Add((&word{kind: accepts, to: 3, from: 1, own: 4}).bytes())
 	f.Add((&word{kind: refuses, to: 3, rest: []byte("no")}).bytes())
 	f.Add((&word{kind: closes, from: 3}).bytes())
+	f.Add((&word{kind: revokes, rest: make([]byte, revoke.NoticeSize)}).bytes())
 	f.Add([]byte("GET / HTTP/1.1\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, err := readWord(b)

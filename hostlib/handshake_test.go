@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
@@ -23,6 +25,7 @@ func TestGoldenWords(t *testing.T) {
 		"04000000 00000007 00000000 0000000000000000":      {kind: confirms, to: 7},
 		"05000000 00000005 00000000 0000000000000000 09":   {kind: lastWord, to: 5, rest: []byte{9}},
 		"06000000 00000005 00000007 0000000000000000":      {kind: closes, to: 5, from: 7},
+		"07000000 00000000 00000000 0000000000000000 08":   {kind: revokes, rest: []byte{8}},
 	} {
 		if got := fmt.Sprintf("%x", w.bytes()); got != strings.ReplaceAll(want, " ", "") {
 			t.Errorf("%+v is %s, want %s", w, got, want)
@@ -43,6 +46,9 @@ func TestMalformedWords(t *testing.T) {
 		(&word{kind: opens, from: maxStream + 1, own: 1, hello: good.hello}).bytes(),
 		(&word{kind: accepts, to: 5}).bytes(),
 		(&word{kind: closes}).bytes(),
+		(&word{kind: revokes, rest: make([]byte, revoke.NoticeSize+1)}).bytes(),
+		(&word{kind: revokes, rest: make([]byte, revoke.NoticeSize)}).bytes(), // of no life
+		(&word{kind: revokes, to: 1, rest: bytes.Repeat([]byte{1}, revoke.NoticeSize)}).bytes(),
 		(&word{kind: kinds, to: 1}).bytes(),
 	} {
 		f.bytes(peer.Control, 0, say)
