@@ -34,6 +34,7 @@ type Communicator struct {
 	sub      subcommunicator // if it serves another communicator
 	manager  *control        // nil: operations run over hosts
 	member   uint64          // its name there; 0: it takes no part
+	part     *participant    // likewise; nil: it takes none
 	group    digest
 	own      attempt
 	core     *endpoint.Core // the loop's
@@ -60,6 +61,8 @@ type Communicator struct {
 	done    chan struct{} // closed when everything has ended
 	word    []byte        // what neighbours that ask later are answered; set before stop is called
 	hasLeft bool          // it was left in good order; set before over is closed
+
+	hasParted bool // from what it takes part in at the manager. Of the loop, and then of finish
 
 	opened     chan struct{} // closed when all has been started
 	concluding sync.Once     // see conclude

@@ -236,6 +236,7 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 			s.revokes(revoke.Input{Kind: revoke.Revoke, From: out.Ended.Rank})
 		}
 		s.refuseAll(s.failure(out.Ended))
+		s.leavePart() // before all is closed, which may wait
 		s.sub.notify(s.Communicator, out.Ended)
 	}
 	if out.Left {

@@ -92,19 +92,15 @@ func (c *control) post(in client.Input) { _ = c.loop.Post(context.Background(), 
 func (c *control) join(comm *Communicator, j *client.Joined) {
 	c.mu.Lock()
 	c.serial++
-	comm.member = c.serial // before the core knows of it, which may answer at once
-	c.members[comm.member] = &participant{comm, make(chan error, 1)}
+	comm.member, comm.part = c.serial, &participant{comm, make(chan error, 1)} // before the core knows of it, which may answer at once
+	c.members[comm.member] = comm.part
 	c.mu.Unlock()
 	c.post(client.Input{Kind: client.Join, Member: comm.member, Joined: j})
 }
 
-// leave ends that. It waits until the manager knows, or cannot be reached; then the
-// error says why.
-func (c *control) leave(member uint64) error {
-	c.mu.Lock()
-	p := c.members[member]
-	c.mu.Unlock()
-	c.post(client.Input{Kind: client.Leave, Member: member})
+// left waits until the manager knows that a communicator takes no part any more, or cannot be reached;
+// then the error says why.
+func (c *control) left(p *participant) error {
 	select {
 	case err := <-p.gone:
 		return err

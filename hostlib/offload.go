@@ -58,13 +58,22 @@ func (c *Communicator) report(r manager.Report) {
 	}
 }
 
-// endPart ends that. If the manager cannot be notified, it finds out by itself that
-// nobody watches.
+// leavePart has the communicator take no part any more, once. It does not wait.
+func (c *Communicator) leavePart() {
+	if c.member != 0 && !c.hasParted {
+		c.hasParted = true
+		c.manager.post(client.Input{Kind: client.Leave, Member: c.member, Over: c.isRevoked()})
+	}
+}
+
+// endPart does so, and waits until the manager knows. If it cannot be notified, it finds out by itself
+// that nobody watches.
 func (c *Communicator) endPart() {
 	if c.member == 0 {
 		return
 	}
-	if err := c.manager.leave(c.member); err != nil {
+	c.leavePart()
+	if err := c.manager.left(c.part); err != nil {
 		c.host.cfg.Log.Info("cannot release the group", slog.String("communicator", c.name), slog.Any("error", err))
 	}
 }

@@ -36,6 +36,16 @@ func (c *Communicator) Revoke() {
 	c.revokes(revoke.Input{Kind: revoke.Revoke, From: uint32(c.rank)})
 }
 
+// isRevoked reports whether the communicator is, or the one that it serves.
+func (c *Communicator) isRevoked() bool {
+	for ; c != nil; c = c.sub.of {
+		if errors.Is(c.Err(), ErrRevoked) {
+			return true
+		}
+	}
+	return false
+}
+
 // openRevocation makes this member's part.
 func (c *Communicator) openRevocation() (err error) {
 	if c.sub.of == nil {
