@@ -183,6 +183,9 @@ func (c *Communicator) startRecovery() error {
 		case <-ctx.Done():
 		}
 	})
+	if c.hasQuit() { // what others have sent is to be answered so, from the first on
+		c.agreesLocked(agree.Input{Kind: agree.Quit})
+	}
 	c.agreesLocked(v.deaths...)
 	return nil
 }
