@@ -83,7 +83,8 @@ func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator) {
 		n, _ := v.core.Notice()
 		f := wire.Fail{Kind: wire.FailRevoked, Rank: n.By}
 		c.ends(c.failure(&f))
-		c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: f}}})
+		// Final: where it is being left, it does not wait for the goodbye of those that are revoked.
+		c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: f}}, final: true})
 	}
 	c.holdAwaited()
 	if v.out.Settled {

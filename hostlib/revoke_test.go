@@ -8,9 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/core/revoke"
-	"github.com/tributary-fabric/tributary/internal/driver/peer"
-	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -329,6 +326,40 @@ func TestAbortMeetsRevoke(t *testing.T) {
 	}
 }
 
+// TestAbortBeforeRevoke: a member has called Abort, and then Revoke, before its loop has come to either. It
+// counts as dead, although its operations fail because the communicator is revoked.
+func TestAbortBeforeRevoke(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3"}, patient)
+	for quits := range hosts {
+		comms := form(t, "test", hosts, members)
+		c := comms[quits]
+		stands, goesOn := make(chan struct{}), make(chan struct{})
+		var stopping sync.WaitGroup
+		stopping.Go(func() {
+			if err := c.loop.Do(t.Context(), func() { close(stands); <-goesOn }); err != nil {
+				t.Error(err)
+			}
+		})
+		<-stands
+		c.abort("a test")
+		c.Revoke()
+		living := without(comms, quits)
+		for _, o := range living {
+			if o != nil {
+				ended(t, o)
+			}
+		}
+		close(goesOn)
+		stopping.Wait()
+		for _, o := range comms {
+			ended(t, o)
+			wantRevoked(t, o.Err(), quits)
+		}
+		wantMember(t, c.ending(), quits, "a test")
+		leave(t, shrink(t, living))
+	}
+}
+
 // TestRevokeDuringShrink: what the members agree upon meanwhile is not disturbed.
 func TestRevokeDuringShrink(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
@@ -361,6 +392,29 @@ func TestRevokeAndFormAgain(t *testing.T) {
 	}
 }
 
+// TestRevokeMeetsLeave: each member has left or is interrupted, and nobody waits for those that are.
+func TestRevokeMeetsLeave(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
+	for k := range 50 {
+		comms := form(t, "test", hosts, members)
+		by := k % len(comms)
+		var revoking sync.WaitGroup
+		revoking.Go(func() {
+			if k%2 == 0 { // the others are leaving then
+				until(within(t), t, "it is leaving", comms[by].leaving)
+			}
+			comms[by].Revoke()
+		})
+		each(len(comms), func(i int) {
+			if err := comms[i].Leave(within(t)); err != nil {
+				wantRevoked(t, err, by)
+			}
+		})
+		revoking.Wait()
+		ended(t, comms...)
+	}
+}
+
 // TestRevokeAlone: one of one member is interrupted, too.
 func TestRevokeAlone(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0"})
@@ -387,124 +441,4 @@ func TestRevokeAfterLeave(t *testing.T) {
 			t.Errorf("rank %d: %v", c.Rank(), c.Err())
 		}
 	}
-}
-
-// TestFailureFreePaysNothing: no connection is made, and no memory taken, before somebody revokes.
-func TestFailureFreePaysNothing(t *testing.T) {
-	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"})
-	comms := form(t, "test", hosts, members, OnTree())
-	sum(t, comms, 100)
-	open := 0
-	for _, h := range hosts {
-		open += h.Connections().Open
-	}
-	if n := len(hosts) - 1; open != 2*n {
-		t.Errorf("%d ends of connections, want those of %d links of the tree", open, n)
-	}
-	for _, c := range comms {
-		if v := &c.revocation; v.held != nil || v.out.Sends != nil {
-			t.Errorf("rank %d has sent or held something", c.Rank())
-		}
-	}
-	leave(t, comms)
-}
-
-// notice is that a member of a communicator has revoked it, as rank 0 knows the communicator.
-func notice(c *Communicator, by uint32) word {
-	n := revoke.Notice{Of: revoke.Identity{Group: c.group, Life: uint64(c.own)}, By: by}
-	return word{kind: revokes, rest: n.Append(nil)}
-}
-
-// TestBrokenConnectionRepeatsNotice: until the neighbour has sent its own.
-func TestBrokenConnectionRepeatsNotice(t *testing.T) {
-	h := joinOne(t, "h0", patient)
-	f := newFake(t, "h1", h)
-	c, _ := f.formed(within(t), h, "test")
-	c.Revoke()
-	for k := range 4 {
-		if k > 0 {
-			f.host.Disconnect("h0", peer.ErrClosed)
-		}
-		until(within(t), t, "the notice has come", func() bool { return f.count(revokes) > k })
-		for _, w := range f.heard(revokes) {
-			if want := notice(c, 0); string(w.rest) != string(want.rest) {
-				t.Fatalf("%x, want %x", w.rest, want.rest)
-			}
-		}
-	}
-	f.say(peer.Control, notice(c, 1))
-	until(within(t), t, "its own is taken", func() bool { return !h.keepsRevoked() })
-}
-
-// TestNoticesOfStrangers end nothing: of who is no member, or no neighbour; of another life; and of a
-// rank that there is not.
-func TestNoticesOfStrangers(t *testing.T) {
-	h := joinOne(t, "h0", patient)
-	f, stranger := newFake(t, "h1", h), newFake(t, "h2", h)
-	c, number := f.formed(within(t), h, "test")
-	other := notice(c, 1)
-	other.rest[32]++ // its life
-	f.say(peer.Control, other)
-	f.say(peer.Control, notice(c, 2))
-	stranger.say(peer.Control, notice(c, 1))
-	for _, by := range []*fake{f, stranger} {
-		by.answer(peer.Control, word{kind: opens, from: 3, own: 77, hello: hello{met: 1234, name: "nothing"}}) // when it is through
-	}
-	if c.Err() != nil {
-		t.Fatalf("it has ended: %v", c.Err())
-	}
-	f.frame(peer.Control, number, (&wire.Fail{Kind: wire.FailRevoked, Rank: 1}).Append(nil))
-	<-c.Done()
-	wantRevoked(t, c.Err(), 1)
-}
-
-// TestWordOfTheTreeIsRelayed: a member that finds out on the tree of hosts sends notices to its
-// neighbours as any other.
-func TestWordOfTheTreeIsRelayed(t *testing.T) {
-	hosts, members := joinAs(t, []string{"h0", "h2"}, patient)
-	f := newFake(t, "h1", hosts[0])
-	members = []Member{members[0], f.member(), members[1]}
-	comms := make([]*Communicator, 2)
-	var forming sync.WaitGroup
-	for i, h := range hosts {
-		forming.Go(func() {
-			var err error
-			if comms[i], err = h.Communicator(within(t), "test", members); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	number := f.link("test", members)
-	if forming.Wait(); t.Failed() {
-		t.FailNow()
-	}
-	f.frame(peer.Control, number, (&wire.Fail{Kind: wire.FailRevoked, Rank: 1}).Append(nil))
-	for _, c := range comms {
-		<-c.Done()
-		wantRevoked(t, c.Err(), 1)
-	}
-	until(within(t), t, "both have sent the notice", func() bool { return f.count(revokes) >= 2 })
-}
-
-// TestNoticeBeforeFormed: a member that is not formed yet is revoked as soon as it is.
-func TestNoticeBeforeFormed(t *testing.T) {
-	h := joinOne(t, "h0", patient)
-	f := newFake(t, "h1", h)
-	members := []Member{h.Member(), f.member()}
-	var forming sync.WaitGroup
-	forming.Go(func() {
-		c, err := h.Communicator(within(t), "test", members)
-		if err == nil { // it was formed before it ended
-			<-c.Done()
-			err = c.Err()
-		}
-		wantRevoked(t, err, 1)
-	})
-	a := f.answer(peer.Control, opening("test", members, 5))
-	f.say(peer.Control, word{kind: confirms, to: a.from})
-	n := revoke.Notice{Of: revoke.Identity{Group: opening("test", members, 5).group, Life: uint64(a.own)}, By: 1}
-	f.say(peer.Control, word{kind: revokes, rest: n.Append(nil)})
-	f.frame(peer.Control, a.from, new(wire.Missing).Append(nil)) // none beneath it is
-	forming.Wait()
-	until(within(t), t, "it is relayed", func() bool { return f.count(revokes) == 1 })
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Shrink makes a communicator of the members that live, in the order of their ranks: after a
-// member's death has ended this one, or at any time before. It is collective among them, and they
+// member's death or a Revoke has ended this one, or at any time before. It is collective among them, and they
 // may call it at different times. They agree on who has died, so all get the same members, or an
 // error; when more die meanwhile, the others go on without them. Who has closed its host, or has
 // called Abort, counts as dead.
