@@ -78,20 +78,21 @@ type Communicator struct {
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
-	mu         sync.Mutex
-	requests   map[uint64]*Request
-	lastID     uint64
-	successors uint64 // communicators that were made of this one's members
-	status     status
-	other      atomic.Pointer[string] // process that has called with other members or settings
-	absent     wire.Missing           // who is not there, as far as is known, while it is formed
-	err        error                  // why no operation can be started
-	end        error                  // how the loop has ended: err may have been known before
-	isLeaving  bool                   // the last operation was started
-	late       lateness
-	multitree  *multitree // if it has several trees; set before it is handed out
-	apart      string     // why processes of a host do not share memory; "": they do, or there is one of each
-	processes  *processes // if several processes of a host are members, and share memory; likewise
+	mu            sync.Mutex
+	requests      map[uint64]*Request
+	lastID        uint64
+	successors    uint64 // communicators that were made of this one's members
+	status        status
+	other         atomic.Pointer[string] // process that has called with other members or settings
+	absent        wire.Missing           // who is not there, as far as is known, while it is formed
+	err           error                  // why no operation can be started
+	end           error                  // how the loop has ended: err may have been known before
+	isLeaving     bool                   // the last operation was started
+	isInterrupted bool                   // by a death or a revoke
+	late          lateness
+	multitree     *multitree // if it has several trees; set before it is handed out
+	apart         string     // why processes of a host do not share memory; "": they do, or there is one of each
+	processes     *processes // if several processes of a host are members, and share memory; likewise
 
 	shrunkFrom *Communicator // of recovery.turn: what this one was shrunk from; nil: it was not, or that is forgotten
 }
@@ -99,7 +100,8 @@ type Communicator struct {
 // Communicator forms a group with the other members, who all call it with the
 // same name and the same members in the same order; the place in it is a
 // member's rank. It returns when all of them have, and the first tree of switches
-// has been entered or is known not to come soon. If ctx ends before that, the error wraps
+// has been entered or is known not to come soon; or, so that it can be shrunk as at the other members,
+// when one has died or revoked it after all had come. If ctx ends before that, the error wraps
 // ErrFormation and names those that have not called. Members that have met this one then
 // get an ErrFormation, too, or see Done closed if Communicator has returned already;
 // others wait until their own ctx ends.
@@ -126,7 +128,7 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 		return nil, err
 	}
 	if several && len(chosen.algorithms) == 0 {
-		if err := c.gatherProcesses(ctx); err != nil {
+		if err := c.gatherProcesses(ctx); err != nil && !c.canShrink() {
 			return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 		}
 		return c, nil
@@ -134,7 +136,7 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 	if several || !chosen.wantsMultitree() {
 		return c, nil
 	}
-	if err := c.branch(ctx); err != nil {
+	if err := c.branch(ctx); err != nil && !c.canShrink() {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	return c, nil
@@ -178,10 +180,19 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	h.welcome(c)
-	if err := c.form(ctx); err != nil {
+	if err := c.form(ctx); err != nil && !c.canShrink() {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w", name, err)
 	}
 	return c, nil
+}
+
+// canShrink reports whether a communicator that has ended was formed, and has ended by a death or a
+// revoke: others may have it, and wait for this member when they shrink it.
+func (c *Communicator) canShrink() bool {
+	c.mu.Lock()
+	is := c.isInterrupted
+	c.mu.Unlock()
+	return is && c.isFormed()
 }
 
 // arrange returns the ranks by leaf, and by host, for schedule.Call.Order.

@@ -235,6 +235,9 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 		if out.Ended.Kind == wire.FailRevoked { // which another may have said on the tree of hosts alone
 			s.revokes(revoke.Input{Kind: revoke.Revoke, From: out.Ended.Rank})
 		}
+		s.mu.Lock()
+		s.isInterrupted = out.Ended.Kind == wire.FailDead || out.Ended.Kind == wire.FailRevoked
+		s.mu.Unlock()
 		s.refuseAll(s.failure(out.Ended))
 		s.leavePart() // before all is closed, which may wait
 		s.sub.notify(s.Communicator, out.Ended)

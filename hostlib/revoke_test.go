@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -182,6 +184,53 @@ func TestRevokeBySeveral(t *testing.T) {
 	}
 }
 
+// TestRevokeBeforeOthersHaveIt: all have come, and two members still wait for a tree of switches, when
+// the third revokes the communicator, or dies. They get it, so that all can shrink it.
+func TestRevokeBeforeOthersHaveIt(t *testing.T) {
+	manager, err := net.Listen("tcp", "127.0.0.1:0") // it never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	for _, dies := range []bool{false, true} {
+		hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient, func(c *Config) {
+			if c.Manager, c.OfferWait = manager.Addr().String(), time.Hour; c.Name == "h1" {
+				c.OfferWait = time.Nanosecond
+			}
+		})
+		comms := make([]*Communicator, 3)
+		each(3, func(i int) {
+			var err error
+			if comms[i], err = hosts[i].Communicator(within(t), "test", members); err != nil {
+				t.Error(err)
+				return
+			}
+			if i == 1 && dies {
+				die(t, hosts, 1)
+			} else if i == 1 {
+				comms[1].Revoke()
+			}
+		})
+		if t.Failed() {
+			return
+		}
+		for _, i := range []int{0, 2} {
+			if _, err := Barrier(within(t), comms[i]); dies {
+				wantMember(t, err, 1, "")
+			} else {
+				wantRevoked(t, err, 1)
+			}
+		}
+		for _, h := range hosts {
+			h.cfg.OfferWait = time.Nanosecond
+		}
+		if dies {
+			comms = without(comms, 1)
+		}
+		sum(t, shrink(t, comms), 10)
+	}
+}
+
 // TestRevokeDuringSplit: who waits for a member of the new communicator does not wait for ever.
 func TestRevokeDuringSplit(t *testing.T) {
 	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
@@ -284,6 +333,10 @@ func TestRevokeAfterDeath(t *testing.T) {
 	for _, c := range living {
 		if c != nil {
 			<-c.Done()
+		}
+	}
+	for _, c := range living {
+		if c != nil {
 			c.Revoke()
 			wantMember(t, c.Err(), 2, "")
 		}

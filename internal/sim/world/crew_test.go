@@ -17,9 +17,10 @@ type crew struct {
 	works []*work
 	calls []*callWork // by messages
 
-	isBlocking []bool     // members that begin an operation when those before are done
-	turns      [][]func() // of those: what is under way, and what follows
-	severed    []int      // two ranks that no rail joins any more; nil: none
+	isBlocking []bool      // members that begin an operation when those before are done
+	turns      [][]func()  // of those: what is under way, and what follows
+	revocation *revocation // nil: nobody revokes
+	severed    []int       // two ranks that no rail joins any more; nil: none
 	registry   *registry
 	number     uint32 // of the group at switches, where there is no manager to give it
 	left       int    // members that have completed the last barrier
@@ -103,11 +104,11 @@ func (c *crew) settled() bool {
 }
 
 // checkDeaths judges the work of a group whose members may have died: who ends
-// by a failure hears of one that is dead, or that another one cannot reach for good.
+// by a failure hears of one that is dead, or that another one cannot reach for good; or of a revoke.
 func (c *crew) checkDeaths(v *verdict) error {
 	errs := []error{c.err}
 	for r, h := range c.Hosts {
-		if e := h.Ended; e != nil && (e.Kind != wire.FailDead || c.World.Alive(c.Nodes[e.Rank]) && !slices.Contains(c.severed, int(e.Rank))) {
+		if e := h.Ended; e != nil && !c.isRevoked(e) && (e.Kind != wire.FailDead || c.World.Alive(c.Nodes[e.Rank]) && !slices.Contains(c.severed, int(e.Rank))) {
 			errs = append(errs, fmt.Errorf("rank %d has ended: %+v", r, *e))
 		}
 	}

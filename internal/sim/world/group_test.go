@@ -44,7 +44,7 @@ func newGroup(w *sim.World, name string, cfg endpoint.Config, of func(rank uint3
 		if err != nil {
 			return nil, fmt.Errorf("world: rank %d: %w", r, err)
 		}
-		h := &Host{core: c, place: shared, client: client}
+		h := &Host{core: c, place: shared, client: client, revokes: newRevokes(cfg)}
 		g.Hosts = append(g.Hosts, h)
 		w.Add(fmt.Sprintf("%srank-%d", name, r), h)
 	}

@@ -3,6 +3,7 @@ package world
 import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
+	"github.com/tributary-fabric/tributary/internal/core/revoke"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/sim"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -19,6 +20,7 @@ type Host struct {
 	place    *places
 	client   *control  // nil: no manager
 	messages *messages // nil: none
+	revokes  *revokes
 	in       []endpoint.Input
 	out      endpoint.Output
 
@@ -89,6 +91,7 @@ func (m *Host) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	for i := range batch {
 		m.take(now, &batch[i])
 	}
+	m.revoke(h)
 	if m.messages != nil {
 		m.messages.step(now)
 		m.in = m.messages.failures(now, m.messages.held(m.in))
@@ -129,6 +132,8 @@ func (m *Host) take(now core.Time, d *sim.Delivery) {
 			}
 		case callStart:
 			m.call(now, v)
+		case revoke.Input:
+			m.revokes.in = append(m.revokes.in, v)
 		case Demand:
 			if m.client != nil {
 				m.client.wants(uint32(v))
@@ -148,7 +153,7 @@ func (m *Host) take(now core.Time, d *sim.Delivery) {
 		return
 	}
 	from, ok := m.place.rank(d.From.Node)
-	if !ok {
+	if !ok || m.revokes.takes(from, d) {
 		return
 	}
 	switch d.Kind {
@@ -187,6 +192,10 @@ func (m *Host) keep(now core.Time, h sim.Handle) {
 	}
 	if o.Ended != nil {
 		m.Ended, m.EndedAt = o.Ended, now
+		if o.Ended.Kind == wire.FailRevoked { // which another may have said on the tree of hosts alone
+			m.revokes.in = append(m.revokes.in, revoke.Input{Kind: revoke.Revoke, From: o.Ended.Rank})
+			m.revoke(h)
+		}
 		h.Note("ends: %+v", *o.Ended)
 	}
 	if o.Left {

@@ -407,7 +407,7 @@ func (s *story) run(v *verdict) error {
 }
 
 func (s *story) await(v *verdict) error {
-	if !s.deaths {
+	if !s.deaths && !s.revokes() {
 		return await(s.world, time.Minute, v, s.crews...)
 	}
 	err := s.world.Await(time.Minute, func() bool {
@@ -420,8 +420,16 @@ func (s *story) await(v *verdict) error {
 		if err == nil && s.withMessages {
 			err = s.late(c)
 		}
+		if err == nil {
+			err = s.checkRevoked(c)
+		}
 	}
 	return err
+}
+
+// revokes reports whether a communicator may be revoked.
+func (s *story) revokes() bool {
+	return slices.ContainsFunc(s.crews, func(c *crew) bool { return c.revocation != nil })
 }
 
 // fair reports whether nothing is to go wrong in a story.
