@@ -26,7 +26,7 @@ import (
 type recovery struct {
 	space *rail.TagSpace // nil: there are no others
 	err   error          // why there is none
-	turn  chan struct{}  // held by who shrinks
+	turn  chan struct{}  // held by who agrees with others
 
 	mu      sync.Mutex
 	part    *rail.TagSpace // nil: the communicator was not formed
@@ -39,12 +39,15 @@ type recovery struct {
 	changed chan struct{}
 	end     context.CancelFunc
 
+	given     uint64         // for what this member has given its flags last: isShrink, isAgree
 	decided   bool           // there is a decision that was not acted on
 	decision  agree.Decision // the last
 	formed    *Communicator  // by the last decision; nil: it was not
 	disturbed bool           // somebody has died since
 	expelled  bool           // others hold this member dead
 	isClosed  bool
+
+	acknowledged []int // ranks that have died
 }
 
 const (

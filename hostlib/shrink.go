@@ -34,21 +34,12 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 		return nil, fmt.Errorf("%w: option %d is nil", ErrArgument, i)
 	}
 	v := &c.recovery
-	select {
-	case v.turn <- struct{}{}:
-	default:
-		select {
-		case v.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: another call of Shrink goes on", context.Cause(ctx))
-		}
-	}
-	defer func() { <-v.turn }()
-	if err := c.startRecovery(); err != nil {
+	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
 	}
-	if c.Err() != nil {
-		c.learnOfEnd() // before this member gives its flags
+	defer c.endTurn()
+	if err := c.startRecovery(); err != nil {
+		return nil, err
 	}
 	for {
 		d, err := c.settleMembers(ctx)
@@ -69,27 +60,36 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 	}
 }
 
+// takeTurn waits until no other call of this member agrees on anything.
+func (c *Communicator) takeTurn(ctx context.Context) error {
+	turn := c.recovery.turn
+	select {
+	case turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: another call of Shrink or Agree goes on", context.Cause(ctx))
+	}
+}
+
+func (c *Communicator) endTurn() { <-c.recovery.turn }
+
 // settleMembers agrees on the members that live, and on whether they have formed their
 // communicator by the decision before: then Flags is 1.
 func (c *Communicator) settleMembers(ctx context.Context) (agree.Decision, error) {
-	v := &c.recovery
-	v.mu.Lock()
-	if !v.decided { // else one was reached after this member had given its flags
-		flags := uint64(0)
-		if v.formed != nil {
-			flags = 1
-		}
-		c.agreesLocked(agree.Input{Kind: agree.Start, Flags: flags})
+	flags := uint64(0)
+	if c.recovery.formed != nil {
+		flags = 1
 	}
-	v.mu.Unlock()
-	if err := c.awaitRecovery(ctx, func() bool { return v.decided }); err != nil {
+	d, err := c.decide(ctx, isShrink, flags)
+	if err != nil {
 		c.dropFormed()
-		return agree.Decision{}, err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.decided = false
-	return v.decision, nil
+	return d, err
 }
 
 // formSurvivors forms the communicator of those that a decision leaves. An error is one of this
@@ -119,7 +119,9 @@ func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, opti
 		v.formed = smaller
 		return nil
 	}
-	c.agrees(agree.Input{Kind: agree.Start}) // which has all others go on
+	v.mu.Lock()
+	c.startLocked(isShrink, 0) // which has all others go on
+	v.mu.Unlock()
 	switch {
 	case ctx.Err() != nil, !errors.Is(err, ErrFormation):
 		return err

@@ -72,7 +72,7 @@ func die(t *testing.T, hosts []*Host, ranks ...int) {
 	for _, rank := range ranks {
 		for i, h := range hosts {
 			if i != rank {
-				report(h, hosts[rank].Name(), hosts[rank].Incarnation())
+				report(h, hosts[rank].Member().process(), hosts[rank].Incarnation())
 			}
 		}
 	}
