@@ -51,7 +51,8 @@
 // All survivors call it, and get a communicator of the same members with a tree of its own, though
 // more may die meanwhile. A member that is not to wait any more, or has the others not do so, calls
 // Communicator.Revoke: all operations fail at all members with ErrRevoked, nobody counts as dead, and
-// Shrink makes a communicator of all again. docs/collectives.md has the rules.
+// Shrink makes a communicator of all again. Communicator.Agree has the members that live come to one
+// decision, whoever dies meanwhile: whether all have done what some have, for instance. docs/collectives.md has the rules.
 //
 // # Goroutines and connections
 //

@@ -209,3 +209,48 @@ func ExampleCommunicator_Revoke() {
 	// hostlib: the communicator is revoked, by rank 1 (h1)
 	// [3] by job-17~1
 }
+
+// Three members agree on whether all have what they need, before any of them goes on.
+func ExampleCommunicator_Agree() {
+	ctx := context.Background()
+	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
+	for i := range hosts {
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: fmt.Sprintf("h%d", i)})
+		if err != nil {
+			panic(err)
+		}
+		defer h.Close(ctx)
+		hosts[i], members[i] = h, h.Member()
+	}
+	const hasData, hasSpace = 1, 2
+	var wg sync.WaitGroup
+	for rank, host := range hosts {
+		wg.Go(func() {
+			comm, err := host.Communicator(ctx, "job-17", members)
+			if err != nil {
+				panic(err)
+			}
+			flags := uint32(hasData | hasSpace)
+			if rank == 2 {
+				flags = hasData
+			}
+			a, err := comm.Agree(ctx, flags)
+			if err != nil && !errors.Is(err, hostlib.ErrUnacknowledged) {
+				panic(err)
+			}
+			if rank == 0 {
+				fmt.Println("all have data:", a.Flags&hasData != 0)
+				fmt.Println("all have space:", a.Flags&hasSpace != 0)
+				fmt.Println("died:", a.Failed)
+			}
+			if err := comm.Leave(ctx); err != nil {
+				panic(err)
+			}
+		})
+	}
+	wg.Wait()
+	// Output:
+	// all have data: true
+	// all have space: false
+	// died: []
+}
