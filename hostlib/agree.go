@@ -151,11 +151,11 @@ func (c *Communicator) decide(ctx context.Context, kind, flags uint64) (agree.De
 	for {
 		v.mu.Lock()
 		if !v.decided && !v.core.HasStarted() {
-			c.startLocked(kind, flags)
+			c.giveLocked(kind, flags)
 		}
 		isOurs := v.given == kind
-		v.mu.Unlock()
-		if err := c.awaitRecovery(ctx, func() bool { return v.decided }); err != nil {
+		c.unlockRecovery()
+		if err := c.awaitRecovery(ctx, true, func() bool { return v.decided }); err != nil {
 			return agree.Decision{}, err
 		}
 		v.mu.Lock()
@@ -172,8 +172,8 @@ func (c *Communicator) decide(ctx context.Context, kind, flags uint64) (agree.De
 	}
 }
 
-// startLocked gives this member's flags. The caller holds the lock.
-func (c *Communicator) startLocked(kind, flags uint64) {
+// giveLocked gives this member's flags. The caller holds the lock, and gives it back by unlockRecovery.
+func (c *Communicator) giveLocked(kind, flags uint64) {
 	c.recovery.given = kind
 	c.agreesLocked(agree.Input{Kind: agree.Start, Flags: kind | flags})
 }

@@ -35,9 +35,16 @@ type recovery struct {
 	out     agree.Output
 	clock   runner.Clock
 	timer   *time.Timer
-	sent    [][][]byte // by rank: the last messages, of at most keptMessages
-	changed chan struct{}
+	peers   []*rail.Peer // by rank
+	sent    [][][]byte   // likewise: the last messages, of at most keptMessages
+	waiters []*waiter
 	end     context.CancelFunc
+
+	// What is to be sent, which is done without the lock, by one at a time: who sends may find that
+	// something has come.
+	outbox, sending []letter
+	isSending       bool
+	piece           []byte // of who sends
 
 	given     uint64         // for what this member has given its flags last: isShrink, isAgree
 	decided   bool           // there is a decision that was not acted on
@@ -48,6 +55,19 @@ type recovery struct {
 	isClosed  bool
 
 	acknowledged []int // ranks that have died
+}
+
+// waiter is who waits until something holds, which is asked with the lock held.
+type waiter struct {
+	holds func() bool
+	has   bool // it held
+	over  runner.Event
+}
+
+// letter is a message for another member.
+type letter struct {
+	to    uint32
+	bytes []byte
 }
 
 const (
@@ -98,7 +118,7 @@ func (h *Host) keepRecovery(c *Communicator) {
 	}
 	h.mu.Unlock()
 	if oldest != nil {
-		oldest.recovery.close()
+		oldest.closeRecovery()
 	}
 	if c.hasQuit() { // others may know of another end, and wait for this member when they shrink theirs
 		_ = c.startRecovery() // fails where nobody waits: the host is being closed
@@ -125,16 +145,17 @@ func (h *Host) endRecoveries(of func(c *Communicator) bool) {
 	})
 	h.mu.Unlock()
 	for _, c := range gone {
-		c.recovery.close()
+		c.closeRecovery()
 	}
 }
 
-// close ends it: there is no agreement any more.
-func (v *recovery) close() {
+// closeRecovery ends it: there is no agreement any more.
+func (c *Communicator) closeRecovery() {
+	v := &c.recovery
 	v.mu.Lock()
 	v.isClosed = true
 	end, timer := v.end, v.timer
-	v.notify()
+	c.notify()
 	v.mu.Unlock()
 	if timer != nil {
 		timer.Stop()
@@ -150,8 +171,14 @@ func (v *recovery) close() {
 // startRecovery has this member take part in agreements, if it does not yet.
 func (c *Communicator) startRecovery() error {
 	v := &c.recovery
+	var all []*hearing
 	v.mu.Lock()
-	defer v.mu.Unlock()
+	defer func() {
+		c.unlockRecovery()
+		for _, h := range all {
+			h.next()
+		}
+	}()
 	switch {
 	case v.isClosed:
 		return fmt.Errorf("%w: it was left, was made again, or ended too long ago", ErrEnded)
@@ -162,6 +189,15 @@ func (c *Communicator) startRecovery() error {
 	case v.core != nil:
 		return nil
 	}
+	peers := make([]*rail.Peer, len(c.members))
+	for rank := range c.members {
+		if rank != c.rank {
+			var err error
+			if peers[rank], err = v.space.Peer(c.members[rank].process()); err != nil {
+				return fmt.Errorf("hostlib: messages between members: %w", err)
+			}
+		}
+	}
 	a, err := agree.New(agree.Config{Rank: uint32(c.rank), Size: len(c.members), SlowAfter: c.host.cfg.SlowAfter})
 	if err != nil {
 		return err
@@ -171,12 +207,12 @@ func (c *Communicator) startRecovery() error {
 	if c.host.closed {
 		return ErrClosed
 	}
-	v.core, v.clock, v.changed, v.sent = a, runner.NewClock(), make(chan struct{}), make([][][]byte, len(c.members))
+	v.core, v.clock, v.peers, v.sent = a, runner.NewClock(), peers, make([][][]byte, len(c.members))
 	ctx, end := context.WithCancel(c.host.ctx)
 	v.end = end
-	for rank := range c.members {
-		if rank != c.rank {
-			c.host.tasks.Go(func() { c.hear(ctx, rank) })
+	for rank, p := range peers {
+		if p != nil {
+			all = append(all, &hearing{c: c, ctx: ctx, rank: uint32(rank), from: p})
 		}
 	}
 	c.host.tasks.Go(func() {
@@ -216,69 +252,98 @@ func (c *Communicator) ending() error {
 	return c.end
 }
 
-// notify wakes those who wait for a change. The caller holds the lock.
-func (v *recovery) notify() {
-	if v.changed != nil {
-		close(v.changed)
-		v.changed = make(chan struct{})
-	}
-}
-
-// hear takes another member's messages, and notes its death.
-func (c *Communicator) hear(ctx context.Context, rank int) {
+// notify wakes those who need not wait any more. The caller holds the lock.
+func (c *Communicator) notify() {
 	v := &c.recovery
-	p, err := c.recovery.space.Peer(c.members[rank].process())
-	if err != nil {
-		return
-	}
-	buffer := make([]byte, pieceMost)
-	var whole []byte
-	isLost := false
-	for {
-		r := v.part.StartRecv(p, 0, 0, buffer)
-		status, err := r.Wait(ctx)
-		switch {
-		case ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed), errors.Is(err, peer.ErrClosed):
-			r.Cancel()
-			return
-		case err == nil && status.Size > 0:
-			isLost = false
-			whole = append(whole, buffer[1:status.Size]...)
-			if buffer[0] == 0 {
-				c.agrees(agree.Input{Kind: agree.Message, Rank: uint32(rank), Bytes: whole})
-				whole = whole[:0]
-			}
-		case err == nil:
-		case isLost, errors.Is(err, rail.ErrRestarted), errors.Is(err, rail.ErrAbsent):
-			c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", rank), slog.Any("reason", err))
-			c.agrees(agree.Input{Kind: agree.Dead, Rank: uint32(rank)})
-			return
-		default: // it may live, and lack what was on its way
-			isLost, whole = !errors.Is(err, context.Canceled), whole[:0] // by this host, which may be closing
-			v.mu.Lock()
-			c.write(rank, agree.PingMessage())
-			for _, m := range v.sent[rank] {
-				c.write(rank, m)
-			}
-			v.mu.Unlock()
+	v.waiters = slices.DeleteFunc(v.waiters, func(w *waiter) bool {
+		w.has = w.holds()
+		isOver := w.has || v.expelled || v.isClosed
+		if isOver {
+			w.over.Happen()
+			c.host.peers.Wake(&w.over)
 		}
-	}
+		return isOver
+	})
 }
 
-// write sends a message in pieces. The caller holds the lock.
-func (c *Communicator) write(rank int, b []byte) {
-	p, err := c.recovery.space.Peer(c.members[rank].process())
-	if err != nil {
-		return // the node is closed, which ends all
+// hearing takes another member's messages, and notes its death, in the goroutine of who reads.
+type hearing struct {
+	c      *Communicator
+	ctx    context.Context // of all of the communicator's
+	rank   uint32
+	from   *rail.Peer
+	buffer [pieceMost]byte
+	whole  []byte
+	isLost bool
+}
+
+func (h *hearing) next() { h.c.recovery.part.RecvThen(h.from, 0, 0, h.buffer[:], h.take) }
+
+func (h *hearing) take(status rail.Status, err error) {
+	c := h.c
+	switch {
+	case h.ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed), errors.Is(err, peer.ErrClosed):
+		return
+	case err == nil && status.Size > 0:
+		h.isLost = false
+		h.whole = append(h.whole, h.buffer[1:status.Size]...)
+		if h.buffer[0] == 0 {
+			c.agrees(agree.Input{Kind: agree.Message, Rank: h.rank, Bytes: h.whole})
+			h.whole = h.whole[:0]
+		}
+	case err == nil:
+	case h.isLost, errors.Is(err, rail.ErrRestarted), errors.Is(err, rail.ErrAbsent):
+		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
+		c.agrees(agree.Input{Kind: agree.Dead, Rank: h.rank})
+		return
+	default: // it may live, and lack what was on its way
+		h.isLost, h.whole = !errors.Is(err, context.Canceled), h.whole[:0] // by this host, which may be closing
+		v := &c.recovery
+		v.mu.Lock()
+		v.send(h.rank, agree.PingMessage())
+		for _, m := range v.sent[h.rank] {
+			v.send(h.rank, m)
+		}
+		c.unlockRecovery()
 	}
+	h.next()
+}
+
+// send has a message be sent. The caller holds the lock, and gives it back by unlockRecovery.
+func (v *recovery) send(to uint32, b []byte) { v.outbox = append(v.outbox, letter{to, b}) }
+
+// unlockRecovery gives the lock back, and sends what is to be sent, if nobody does.
+func (c *Communicator) unlockRecovery() {
+	v := &c.recovery
+	for !v.isSending && len(v.outbox) > 0 {
+		v.isSending = true
+		v.outbox, v.sending = v.sending[:0], v.outbox
+		v.mu.Unlock()
+		for _, l := range v.sending {
+			v.write(v.peers[l.to], l.bytes)
+		}
+		v.mu.Lock()
+		clear(v.sending)
+		v.isSending = false
+	}
+	v.mu.Unlock()
+}
+
+// write sends a message in pieces.
+func (v *recovery) write(to *rail.Peer, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), pieceMost-1)
-		piece := make([]byte, 1, 1+n)
+		more := byte(0)
 		if n < len(b) {
-			piece[0] = 1
+			more = 1
 		}
-		// What is lost is noticed by the receive.
-		c.recovery.part.StartSend(p, 0, append(piece, b[:n]...))
+		v.piece = append(append(v.piece[:0], more), b[:n]...)
+		r := v.part.StartBuffered(to, 0, v.piece) // what is lost is noticed by the receive
+		if _, isDone, _ := r.Test(); isDone {
+			r.Release()
+		} else {
+			v.piece = nil
+		}
 		b = b[n:]
 	}
 }
@@ -286,10 +351,11 @@ func (c *Communicator) write(rank int, b []byte) {
 // agrees steps this member's part in agreements.
 func (c *Communicator) agrees(in ...agree.Input) {
 	c.recovery.mu.Lock()
-	defer c.recovery.mu.Unlock()
+	defer c.unlockRecovery()
 	c.agreesLocked(in...)
 }
 
+// agreesLocked is agrees of who holds the lock, and gives it back by unlockRecovery.
 func (c *Communicator) agreesLocked(in ...agree.Input) {
 	v := &c.recovery
 	if v.core == nil || v.isClosed {
@@ -299,12 +365,12 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 	now := v.clock.Now()
 	v.core.Step(now, in, &v.out)
 	for _, rank := range v.out.Watch {
-		c.write(int(rank), agree.PingMessage())
+		v.send(rank, agree.PingMessage())
 	}
 	for _, s := range v.out.Sends {
 		kept := append(v.sent[s.To], s.Bytes)
 		v.sent[s.To] = kept[max(0, len(kept)-keptMessages):]
-		c.write(int(s.To), s.Bytes)
+		v.send(s.To, s.Bytes)
 	}
 	for _, d := range v.out.Decided {
 		v.decision, v.decided, v.disturbed = d, true, false
@@ -317,7 +383,7 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 	if v.out.Malformed > 0 {
 		c.host.malformed.Add(uint64(v.out.Malformed))
 	}
-	v.notify()
+	c.notify()
 	if at := v.core.Deadline(); at != core.Never {
 		if v.timer == nil {
 			v.timer = time.AfterFunc(at.Sub(now), func() { c.agrees() })
@@ -327,32 +393,34 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 	}
 }
 
-// awaitRecovery waits until something holds; holds is called with the lock.
-func (c *Communicator) awaitRecovery(ctx context.Context, holds func() bool) error {
+// awaitRecovery waits until something holds; holds is called with the lock. Meanwhile the caller
+// receives, unless it is there for another one that does.
+func (c *Communicator) awaitRecovery(ctx context.Context, receives bool, holds func() bool) error {
 	v := &c.recovery
-	for {
-		v.mu.Lock()
-		is, changed := holds(), v.changed
-		expelled, isClosed := v.expelled, v.isClosed
-		v.mu.Unlock()
-		switch {
-		case expelled:
-			return fmt.Errorf("%w: other members hold this one dead, or it has called Abort", ErrEnded)
-		case is:
-			return nil
-		case isClosed && c.host.Err() != nil:
-			return ErrClosed
-		case isClosed:
-			return fmt.Errorf("%w: it was made again meanwhile", ErrEnded)
-		}
-		select {
-		case <-changed:
-		case <-c.host.done:
-			return ErrClosed
-		case <-ctx.Done():
-			return fmt.Errorf("%w: waiting for %s", context.Cause(ctx), c.awaited())
-		}
+	w := &waiter{holds: holds}
+	v.mu.Lock()
+	v.waiters = append(v.waiters, w)
+	c.notify()
+	v.mu.Unlock()
+	if receives && !w.over.Happened() {
+		c.host.peers.Drive(&w.over, ctx.Done())
 	}
+	w.over.Await(ctx.Done(), c.host.done)
+	v.mu.Lock()
+	v.waiters = slices.DeleteFunc(v.waiters, func(o *waiter) bool { return o == w })
+	expelled, isClosed := v.expelled, v.isClosed
+	v.mu.Unlock()
+	switch {
+	case expelled:
+		return fmt.Errorf("%w: other members hold this one dead, or it has called Abort", ErrEnded)
+	case w.has:
+		return nil
+	case c.host.Err() != nil:
+		return ErrClosed
+	case isClosed:
+		return fmt.Errorf("%w: it was made again meanwhile", ErrEnded)
+	}
+	return fmt.Errorf("%w: waiting for %s", context.Cause(ctx), c.awaited())
 }
 
 // awaited names the members for whom an agreement waits.
@@ -379,7 +447,7 @@ func (h *Host) diedInRecoveries(x membership.Notice) {
 		if rank := c.rankOf(x.Member.Name); rank >= 0 {
 			c.recovery.mu.Lock()
 			c.reportDeath(uint32(rank))
-			c.recovery.mu.Unlock()
+			c.unlockRecovery()
 			c.revokes(revoke.Input{Kind: revoke.Dead, From: uint32(rank)})
 		}
 	}
@@ -387,7 +455,7 @@ func (h *Host) diedInRecoveries(x membership.Notice) {
 
 // forget ends what can still be done with a communicator that has ended.
 func (c *Communicator) forget() {
-	c.recovery.close()
+	c.closeRecovery()
 	c.closeRevocation()
 }
 

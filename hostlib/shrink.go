@@ -102,7 +102,7 @@ func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, opti
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		isOver := c.awaitRecovery(forming, func() bool { return v.disturbed })
+		isOver := c.awaitRecovery(forming, false, func() bool { return v.disturbed })
 		if isOver == nil || forming.Err() == nil {
 			cancel()
 		}
@@ -120,8 +120,8 @@ func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, opti
 		return nil
 	}
 	v.mu.Lock()
-	c.startLocked(isShrink, 0) // which has all others go on
-	v.mu.Unlock()
+	c.giveLocked(isShrink, 0) // which has all others go on
+	c.unlockRecovery()
 	switch {
 	case ctx.Err() != nil, !errors.Is(err, ErrFormation):
 		return err

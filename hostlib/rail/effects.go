@@ -189,10 +189,15 @@ func (p *Peer) finished(d *rail.Done, e *effects) {
 	}
 }
 
-// happen ends a request.
+// happen ends a request. The caller holds no lock.
 func (p *Peer) happen(r *Request) {
-	over := &r.over
+	over, then, status, err := &r.over, r.then, r.status, r.err
 	over.Happen()
+	if then != nil {
+		r.Release()
+		then(status, err)
+		return
+	}
 	p.node.host.wake(over) // r may be another by now
 }
 

@@ -29,8 +29,9 @@ type Request struct {
 	peer   *Peer
 	status Status
 	err    error
-	whole  uint64 // bytes of the message that a receive has taken
-	isRecv bool   // recv is used, not send
+	whole  uint64              // bytes of the message that a receive has taken
+	isRecv bool                // recv is used, not send
+	then   func(Status, error) // of RecvThen; nil: a caller has the request
 	send   rail.SendRequest
 	recv   rail.RecvRequest
 }
@@ -98,14 +99,14 @@ func (r *Request) finish(ctx context.Context) (Status, error) {
 // Release gives a request that is done back, for others to come: it must not be used any more.
 func (r *Request) Release() {
 	if r.over.Renew() {
-		r.peer, r.status, r.whole, r.err, r.isRecv = nil, Status{}, 0, nil, false
+		r.peer, r.status, r.whole, r.err, r.isRecv, r.then = nil, Status{}, 0, nil, false, nil
 		r.send, r.recv = rail.SendRequest{}, rail.RecvRequest{}
 		requests.Put(r)
 	}
 }
 
-// complete ends the request.
+// complete ends a request that was not begun.
 func (r *Request) complete(s Status, err error) {
 	r.status, r.err = s, err
-	r.over.Happen()
+	r.peer.happen(r)
 }

@@ -138,11 +138,23 @@ func (s *TagSpace) StartBuffered(to *Peer, tag Tag, data []byte) *Request {
 // from tag in no bits but those of ignore. Status.Tag is the message's.
 func (s *TagSpace) StartRecv(from *Peer, tag, ignore Tag, into []byte) *Request {
 	r := from.request()
+	s.recv(r, from, tag, ignore, into)
+	return r
+}
+
+// RecvThen is StartRecv of which no caller has the request: then is called when it is done, by who
+// finds that, with no lock held. It must not wait. That may be before RecvThen returns.
+func (s *TagSpace) RecvThen(from *Peer, tag, ignore Tag, into []byte, then func(Status, error)) {
+	r := from.request()
+	r.then = then
+	s.recv(r, from, tag, ignore, into)
+}
+
+func (s *TagSpace) recv(r *Request, from *Peer, tag, ignore Tag, into []byte) {
 	r.isRecv = true
 	r.recv.Context, r.recv.First = s.context, s.isFirst
 	r.recv.Tag, r.recv.Ignore, r.recv.Data = uint64(tag), uint64(ignore), into
 	from.start(r, receives)
-	return r
 }
 
 // Probe returns the message that a StartRecv would take at once, if there is one.
