@@ -212,7 +212,9 @@ func (c *Communicator) startRecovery() error {
 	v.end = end
 	for rank, p := range peers {
 		if p != nil {
-			all = append(all, &hearing{c: c, ctx: ctx, rank: uint32(rank), from: p})
+			h := &hearing{c: c, ctx: ctx, rank: uint32(rank), from: p}
+			h.then = h.take
+			all = append(all, h)
 		}
 	}
 	c.host.tasks.Go(func() {
@@ -272,12 +274,13 @@ type hearing struct {
 	ctx    context.Context // of all of the communicator's
 	rank   uint32
 	from   *rail.Peer
+	then   func(rail.Status, error) // take
 	buffer [pieceMost]byte
 	whole  []byte
 	isLost bool
 }
 
-func (h *hearing) next() { h.c.recovery.part.RecvThen(h.from, 0, 0, h.buffer[:], h.take) }
+func (h *hearing) next() { h.c.recovery.part.RecvThen(h.from, 0, 0, h.buffer[:], h.then) }
 
 func (h *hearing) take(status rail.Status, err error) {
 	c := h.c

@@ -214,3 +214,48 @@ func TestLostBuffered(t *testing.T) {
 	f.fault = nil
 	f.mu.Unlock()
 }
+
+// TestRecvThen: who finds that a message has come calls then, with no lock held, so that the next
+// receive can be begun there; also where the message was there before, and where the space is, or
+// gets, closed.
+func TestRecvThen(t *testing.T) {
+	_, a, b := pair(t, 1, Config{})
+	from, to := spaceOf(t, a.node, 1), spaceOf(t, b.node, 1)
+	const n = 100
+	type got struct {
+		s   Status
+		err error
+	}
+	all := make(chan got, n+2)
+	into := make([]byte, 8)
+	var take func(Status, error)
+	take = func(s Status, err error) {
+		if all <- (got{s, err}); err == nil {
+			to.RecvThen(b, 0, ^Tag(0), into, take)
+		}
+	}
+	send := func(tag Tag) {
+		if _, err := from.StartSend(a, tag, into[:int(tag)%8]).Wait(background(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	for i := range Tag(n / 2) {
+		send(i)
+	}
+	to.RecvThen(b, 0, ^Tag(0), into, take)
+	for i := range Tag(n / 2) {
+		send(n/2 + i)
+	}
+	for i := range Tag(n) {
+		if x, want := <-all, (Status{i, int(i) % 8}); x.err != nil || x.s != want {
+			t.Fatalf("%+v, %v, want %+v", x.s, x.err, want)
+		}
+	}
+	to.Close()
+	to.RecvThen(b, 0, ^Tag(0), into, take)
+	for range 2 {
+		if x := <-all; !errors.Is(x.err, ErrCanceled) {
+			t.Errorf("once the space is closed: %v", x.err)
+		}
+	}
+}
