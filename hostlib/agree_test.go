@@ -261,3 +261,29 @@ func TestAgreeTwiceAtOnce(t *testing.T) {
 		t.Errorf("got %v", seen)
 	}
 }
+
+// TestAgreeAmidGarbage: what no member sends is counted, whether it comes before or after a member takes
+// part, and changes nothing: bytes of no meaning, empty and too long messages, and one that has no end.
+func TestAgreeAmidGarbage(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
+	comms := form(t, "test", hosts, members)
+	refused := uint64(0)
+	for range 3 {
+		for i := 1; i < 3; i++ {
+			v := &comms[i].recovery
+			p, err := v.space.Peer(members[0].process())
+			if err != nil {
+				t.Fatal(err)
+			}
+			endless := append([]byte{1}, make([]byte, 100)...)
+			for _, b := range [][]byte{{0, 2, 3, 4}, {}, {0, 255}, make([]byte, pieceMost+1), make([]byte, pieceMost+1), endless, endless, endless} {
+				if _, err := v.part.StartSend(p, 0, b).Wait(within(t)); err != nil {
+					t.Fatal(err)
+				}
+				refused++
+			}
+		}
+		agreeAll(t, comms)
+		until(within(t), t, "all is counted", func() bool { return hosts[0].Connections().Rejected == refused })
+	}
+}

@@ -290,11 +290,14 @@ func (h *hearing) take(status rail.Status, err error) {
 	case err == nil && status.Size > 0:
 		h.isLost = false
 		h.whole = append(h.whole, h.buffer[1:status.Size]...)
-		if h.buffer[0] == 0 {
+		if len(h.whole) > agree.MaxMessage(len(c.members)) {
+			h.refuse()
+		} else if h.buffer[0] == 0 {
 			c.agrees(agree.Input{Kind: agree.Message, Rank: h.rank, Bytes: h.whole})
 			h.whole = h.whole[:0]
 		}
-	case err == nil:
+	case err == nil, errors.Is(err, rail.ErrTruncated):
+		h.refuse()
 	case h.isLost, errors.Is(err, rail.ErrRestarted), errors.Is(err, rail.ErrAbsent):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
 		c.agrees(agree.Input{Kind: agree.Dead, Rank: h.rank})
@@ -310,6 +313,12 @@ func (h *hearing) take(status rail.Status, err error) {
 		c.unlockRecovery()
 	}
 	h.next()
+}
+
+// refuse drops what no member sends.
+func (h *hearing) refuse() {
+	h.c.host.malformed.Add(1)
+	h.whole = h.whole[:0]
 }
 
 // send has a message be sent. The caller holds the lock, and gives it back by unlockRecovery.
