@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/agree"
@@ -68,22 +69,9 @@ func (c *Communicator) agreeOn(ctx context.Context, flags uint32) (Agreement, er
 // Failed returns the ranks of members that this one knows to be dead, ascending. Who has closed its
 // host, or has called Abort, counts as dead. Others may know more, or less: Agree makes that alike.
 func (c *Communicator) Failed() []int {
-	v := &c.recovery
-	var ended *MemberError
-	errors.As(c.ending(), &ended)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	is := func(rank int) bool {
-		return rank != c.rank && (v.core != nil && v.core.IsDead(uint32(rank)) || ended != nil && rank == ended.Rank ||
-			slices.ContainsFunc(v.deaths, func(x agree.Input) bool { return x.Rank == uint32(rank) }))
-	}
-	var failed []int
-	for rank := range c.members {
-		if is(rank) {
-			failed = append(failed, rank)
-		}
-	}
-	return failed
+	c.direct.mu.Lock()
+	defer c.direct.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.direct.dead))
 }
 
 // AcknowledgeFailures acknowledges the deaths that this member knows of, and returns the ranks of all
@@ -148,6 +136,7 @@ func (c *Communicator) decide(ctx context.Context, kind, flags uint64) (agree.De
 	if c.Err() != nil {
 		c.learnOfEnd() // before this member gives its flags
 	}
+	c.agrees(c.deaths()...)
 	for {
 		v.mu.Lock()
 		if !v.decided && !v.core.HasStarted() {

@@ -50,6 +50,7 @@ type Communicator struct {
 
 	gathered   gathering // the loop's
 	messaging  messaging
+	direct     direct
 	recovery   recovery
 	revocation revocation
 
@@ -78,21 +79,21 @@ type Communicator struct {
 
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
-	mu            sync.Mutex
-	requests      map[uint64]*Request
-	lastID        uint64
-	successors    uint64 // communicators that were made of this one's members
-	status        status
-	other         atomic.Pointer[string] // process that has called with other members or settings
-	absent        wire.Missing           // who is not there, as far as is known, while it is formed
-	err           error                  // why no operation can be started
-	end           error                  // how the loop has ended: err may have been known before
-	isLeaving     bool                   // the last operation was started
-	isInterrupted bool                   // by a death or a revoke
-	late          lateness
-	multitree     *multitree // if it has several trees; set before it is handed out
-	apart         string     // why processes of a host do not share memory; "": they do, or there is one of each
-	processes     *processes // if several processes of a host are members, and share memory; likewise
+	mu         sync.Mutex
+	requests   map[uint64]*Request
+	lastID     uint64
+	successors uint64 // communicators that were made of this one's members
+	status     status
+	other      atomic.Pointer[string] // process that has called with other members or settings
+	absent     wire.Missing           // who is not there, as far as is known, while it is formed
+	err        error                  // why no operation can be started
+	end        error                  // how the loop has ended: err may have been known before
+	endKind    wire.FailKind          // 0: it has not, or in good order
+	isLeaving  bool                   // the last operation was started
+	late       lateness
+	multitree  *multitree // if it has several trees; set before it is handed out
+	apart      string     // why processes of a host do not share memory; "": they do, or there is one of each
+	processes  *processes // if several processes of a host are members, and share memory; likewise
 
 	shrunkFrom *Communicator // of recovery.turn: what this one was shrunk from; nil: it was not, or that is forgotten
 }
@@ -190,9 +191,9 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 // revoke: others may have it, and wait for this member when they shrink it.
 func (c *Communicator) canShrink() bool {
 	c.mu.Lock()
-	is := c.isInterrupted
+	kind := c.endKind
 	c.mu.Unlock()
-	return is && c.isFormed()
+	return (kind == wire.FailDead || kind == wire.FailRevoked) && c.isFormed()
 }
 
 // arrange returns the ranks by leaf, and by host, for schedule.Call.Order.

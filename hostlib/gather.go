@@ -84,6 +84,7 @@ func (s *stepper) gathers(now core.Time, out *endpoint.Output) {
 	s.mu.Unlock()
 	if g.out.Formed {
 		s.messaging.begin(g.core.Life())
+		s.beginDirect(g.core.Life())
 		s.agreesFirst()
 		s.beginRecovery(g.core.Life())
 		s.revokes(revoke.Input{Kind: revoke.Formed, Life: g.core.Life()})

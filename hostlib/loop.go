@@ -124,6 +124,9 @@ func (c *Communicator) finish() {
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
+	if c.messagesEnd() {
+		c.endDirect(c.Err())
+	}
 	c.host.keepRecovery(c) // before the next of the same members may open its own
 	c.messaging.close()
 	c.host.leaveTombstone(c, c.word)
@@ -236,15 +239,17 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 			s.revokes(revoke.Input{Kind: revoke.Revoke, From: out.Ended.Rank})
 		}
 		s.mu.Lock()
-		s.isInterrupted = out.Ended.Kind == wire.FailDead || out.Ended.Kind == wire.FailRevoked
+		s.endKind = out.Ended.Kind
 		s.mu.Unlock()
 		s.refuseAll(s.failure(out.Ended))
+		s.endMessages(out.Ended)
 		s.leavePart() // before all is closed, which may wait
 		s.sub.notify(s.Communicator, out.Ended)
 	}
 	if out.Left {
 		s.word, s.hasLeft = wire.AppendGoodbye(nil), true
 		s.refuseAll(ErrEnded)
+		s.endDirect(ErrEnded)
 	}
 	if !s.isOver && (out.Ended != nil || out.Gone || s.final) {
 		s.isOver = true

@@ -19,7 +19,7 @@ import (
 // messaging is what a communicator has for messages between any two members.
 type messaging struct {
 	node  *rail.Node
-	space *rail.TagSpace // open while the communicator is
+	space *rail.TagSpace // of operations, open while the communicator is
 	err   error          // why there is none
 
 	closing sync.Once
@@ -27,7 +27,6 @@ type messaging struct {
 
 	mu       sync.Mutex
 	calls    *rail.TagSpace // of operations; nil: it is not formed yet
-	user     *rail.TagSpace // of Send and Recv
 	peers    []*rail.Peer   // by rank; nil: not asked for yet
 	past     *calls
 	agreed   agreed
@@ -51,16 +50,30 @@ func (c *Communicator) openMessaging() error {
 	if m.node, m.err = rail.On(c.host, rail.Config{}); m.err != nil {
 		return nil // only what needs messages does not work
 	}
-	number := binary.BigEndian.Uint64(c.group[8:])&rail.MaxSpace | 1
 	var err error
-	if m.space, err = m.node.TagSpace(number, c.lostMessages); errors.Is(err, rail.ErrClosed) {
+	if m.space, err = m.node.TagSpace(c.spaceNumber(ofOperations), c.lostMessages); errors.Is(err, rail.ErrClosed) {
 		m.err = err
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return c.openRecovery()
+	if err := c.openRecovery(); err != nil {
+		return err
+	}
+	return c.openDirect()
+}
+
+// A communicator has three spaces of tags, which end at different times.
+const (
+	ofOperations = 1 + iota
+	ofAgreements
+	ofDirect
+)
+
+// spaceNumber returns the number of one of the communicator's spaces.
+func (c *Communicator) spaceNumber(of uint64) uint64 {
+	return binary.BigEndian.Uint64(c.group[8:])&rail.MaxSpace&^3 | of
 }
 
 // before returns the communicators with the same digest that have not ended yet, but c.
@@ -80,8 +93,7 @@ func (m *messaging) begin(life uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.space != nil {
-		part := uint32(life>>32) &^ 1
-		m.calls, m.user = m.space.Part(part).First(), m.space.Part(part|1)
+		m.calls = m.space.Part(uint32(life >> 32)).First()
 	}
 }
 
@@ -90,17 +102,19 @@ func (c *Communicator) peer(rank int) (*rail.Peer, error) {
 	m := &c.messaging
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.peers == nil {
-		m.peers = make([]*rail.Peer, len(c.members))
+	return c.peerIn(m.space, &m.peers, rank)
+}
+
+// peerIn returns a member's host for messages in a space. The caller holds the lock of the peers.
+func (c *Communicator) peerIn(space *rail.TagSpace, peers *[]*rail.Peer, rank int) (p *rail.Peer, err error) {
+	if *peers == nil {
+		*peers = make([]*rail.Peer, len(c.members))
 	}
-	if m.peers[rank] == nil {
-		p, err := m.space.Peer(c.members[rank].process())
-		if err != nil {
-			return nil, err
-		}
-		m.peers[rank] = p
+	if p = (*peers)[rank]; p == nil {
+		p, err = space.Peer(c.members[rank].process())
+		(*peers)[rank] = p
 	}
-	return m.peers[rank], nil
+	return p, err
 }
 
 // enter lets an operation begin, and gives its request a number and a tag. The error wraps ErrEnded

@@ -64,6 +64,7 @@ func StartSend[T Data](c *Communicator, to int, tag Tag, v []T) *Message {
 		return m.fail(err)
 	}
 	m.request = space.StartSend(p, messageTag[T](tag), lend(v).bytes)
+	m.check()
 	return m
 }
 
@@ -81,7 +82,15 @@ func StartRecv[T Data](c *Communicator, from int, tag Tag, v []T) *Message {
 	l := lend(v)
 	m.after = l.get
 	m.request = space.StartRecv(p, messageTag[T](tag), ignore|typeBits, l.bytes)
+	m.check()
 	return m
+}
+
+// check cancels a message whose other member has died while it was begun.
+func (m *Message) check() {
+	if m.c.directErr(m.peer) != nil {
+		m.request.Cancel()
+	}
 }
 
 // typeBits are the bits of a message's tag that say of what elements it is.
@@ -89,26 +98,6 @@ const typeBits = rail.Tag(15 << 32)
 
 // messageTag returns the tag of a message: the caller's, and what its elements are.
 func messageTag[T Data](tag Tag) rail.Tag { return rail.Tag(dataCode[T]())<<32 | rail.Tag(tag) }
-
-// reach returns what a member's messages go by.
-func (c *Communicator) reach(rank int) (*rail.TagSpace, *rail.Peer, error) {
-	switch {
-	case rank < 0 || rank >= len(c.members):
-		return nil, nil, fmt.Errorf("%w: rank %d in a group of %d", ErrArgument, rank, len(c.members))
-	case rank == c.rank:
-		return nil, nil, fmt.Errorf("%w: a message to rank %d, which is this member", ErrArgument, rank)
-	case c.messaging.err != nil:
-		return nil, nil, fmt.Errorf("hostlib: messages between members: %w", c.messaging.err)
-	}
-	if err := c.Err(); err != nil {
-		return nil, nil, err
-	}
-	p, err := c.peer(rank)
-	if err != nil {
-		return nil, nil, fmt.Errorf("hostlib: messages between members: %w", err)
-	}
-	return c.messaging.user, p, nil
-}
 
 func (m *Message) fail(err error) *Message {
 	m.err = err
@@ -193,11 +182,20 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 	case err == nil && m.code != 0 && uint8(s.Tag>>32&15) != m.code:
 		return of, fmt.Errorf("%w: rank %d has sent %s, for elements of %s", ErrArgument, m.peer, elementName(uint8(s.Tag>>32&15)), elementName(m.code))
 	case err == nil:
+		if met := &m.c.direct.met[m.peer]; !met.Load() {
+			met.Store(true)
+		}
 		return of, nil
-	case m.c.Err() != nil:
-		return of, m.c.Err()
 	case errors.Is(err, rail.ErrTruncated):
 		return of, fmt.Errorf("%w: %d elements from rank %d", ErrTruncated, of.Elements, m.peer)
+	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrAbsent),
+		errors.Is(err, rail.ErrRestarted) && m.c.direct.met[m.peer].Load(): // else it had before this communicator
+		m.c.lost(m.peer, err)
+	}
+	if ended := m.c.directErr(m.peer); ended != nil {
+		return of, ended
+	}
+	switch {
 	case errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrWithdrawn):
 		return of, ErrCanceled
 	}

@@ -1,8 +1,8 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,7 +31,6 @@ type recovery struct {
 	mu      sync.Mutex
 	part    *rail.TagSpace // nil: the communicator was not formed
 	core    *agree.Core    // nil: nothing was agreed yet
-	deaths  []agree.Input  // that were reported before
 	out     agree.Output
 	clock   runner.Clock
 	timer   *time.Timer
@@ -44,7 +43,8 @@ type recovery struct {
 	// something has come.
 	outbox, sending []letter
 	isSending       bool
-	piece           []byte // of who sends
+	piece           []byte       // of who sends
+	dead            []*rail.Peer // with whom messages are to be ended, likewise
 
 	given     uint64         // for what this member has given its flags last: isShrink, isAgree
 	decided   bool           // there is a decision that was not acted on
@@ -80,12 +80,8 @@ const (
 // name.
 func (c *Communicator) openRecovery() error {
 	v := &c.recovery
-	number := binary.BigEndian.Uint64(c.group[8:]) & rail.MaxSpace &^ 1
-	if number == 0 {
-		number = 2
-	}
 	c.host.endRecoveries(func(o *Communicator) bool { return o.group == c.group })
-	v.space, v.err = c.messaging.node.TagSpace(number, nil)
+	v.space, v.err = c.messaging.node.TagSpace(c.spaceNumber(ofAgreements), nil)
 	if errors.Is(v.err, rail.ErrArgument) {
 		return v.err
 	}
@@ -149,7 +145,7 @@ func (h *Host) endRecoveries(of func(c *Communicator) bool) {
 	}
 }
 
-// closeRecovery ends it: there is no agreement any more.
+// closeRecovery ends agreements, and what messages there are after the communicator's end.
 func (c *Communicator) closeRecovery() {
 	v := &c.recovery
 	v.mu.Lock()
@@ -166,6 +162,7 @@ func (c *Communicator) closeRecovery() {
 	if v.space != nil {
 		v.space.Close()
 	}
+	c.endDirect(cmp.Or(c.Err(), ErrEnded))
 }
 
 // startRecovery has this member take part in agreements, if it does not yet.
@@ -227,7 +224,7 @@ func (c *Communicator) startRecovery() error {
 	if c.hasQuit() { // what others have sent is to be answered so, from the first on
 		c.agreesLocked(agree.Input{Kind: agree.Quit})
 	}
-	c.agreesLocked(v.deaths...)
+	c.agreesLocked(c.deaths()...)
 	return nil
 }
 
@@ -300,7 +297,9 @@ func (h *hearing) take(status rail.Status, err error) {
 		h.refuse()
 	case h.isLost, errors.Is(err, rail.ErrRestarted), errors.Is(err, rail.ErrAbsent):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
-		c.agrees(agree.Input{Kind: agree.Dead, Rank: h.rank})
+		c.recovery.mu.Lock()
+		c.reportDeath(h.rank, err.Error())
+		c.unlockRecovery()
 		return
 	default: // it may live, and lack what was on its way
 		h.isLost, h.whole = !errors.Is(err, context.Canceled), h.whole[:0] // by this host, which may be closing
@@ -338,7 +337,12 @@ func (c *Communicator) unlockRecovery() {
 		clear(v.sending)
 		v.isSending = false
 	}
+	dead := v.dead
+	v.dead = nil
 	v.mu.Unlock()
+	for _, p := range dead {
+		c.direct.space.Cancel(p)
+	}
 }
 
 // write sends a message in pieces.
@@ -388,6 +392,7 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 		v.decision, v.decided, v.disturbed = d, true, false
 		for _, rank := range d.Failed {
 			c.revokes(revoke.Input{Kind: revoke.Dead, From: rank})
+			c.markDead(int(rank), "the other members have agreed that it is dead", &v.dead)
 		}
 	}
 	v.disturbed = v.disturbed || v.out.Disturbed
@@ -458,7 +463,7 @@ func (h *Host) diedInRecoveries(x membership.Notice) {
 	for _, c := range h.all() {
 		if rank := c.rankOf(x.Member.Name); rank >= 0 {
 			c.recovery.mu.Lock()
-			c.reportDeath(uint32(rank))
+			c.reportDeath(uint32(rank), "membership reports: "+x.String())
 			c.unlockRecovery()
 			c.revokes(revoke.Input{Kind: revoke.Dead, From: uint32(rank)})
 		}
@@ -485,11 +490,9 @@ func (c *Communicator) rankOf(process string) int {
 }
 
 // reportDeath is called for who holds the lock.
-func (c *Communicator) reportDeath(rank uint32) {
-	v := &c.recovery
-	death := agree.Input{Kind: agree.Dead, Rank: rank}
-	if v.core == nil && v.part != nil { // what was reported before it was formed is of an earlier life
-		v.deaths = append(v.deaths, death)
+func (c *Communicator) reportDeath(rank uint32, why string) {
+	if c.recovery.part != nil { // what was reported before it was formed is of an earlier life
+		c.markDead(int(rank), why, &c.recovery.dead)
+		c.agreesLocked(agree.Input{Kind: agree.Dead, Rank: rank})
 	}
-	c.agreesLocked(death)
 }

@@ -83,6 +83,7 @@ func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator) {
 		n, _ := v.core.Notice()
 		f := wire.Fail{Kind: wire.FailRevoked, Rank: n.By}
 		c.ends(c.failure(&f))
+		c.endDirect(c.failure(&f)) // where a death has ended it before
 		// Final: where it is being left, it does not wait for the goodbye of those that are revoked.
 		c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: f}}, final: true})
 	}

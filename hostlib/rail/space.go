@@ -101,6 +101,9 @@ func (s *TagSpace) Close() {
 	s.of.peers = nil
 }
 
+// Cancel does so with what is under way with one peer, which is dead, say. The space stays open.
+func (s *TagSpace) Cancel(with *Peer) { with.endSpace(rail.SpaceOf(s.context)) }
+
 // Peer returns another host as Node.Peer does, for use while the space is open. It is taken to be
 // there: while a space has it, requests wait for it as for one that was met.
 func (s *TagSpace) Peer(name string) (*Peer, error) {

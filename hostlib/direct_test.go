@@ -1,0 +1,312 @@
+package hostlib
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// unread elements are a message that waits for its receive.
+const unread = 1 << 18
+
+func vectorOf(n, from, to int) []int64 {
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = int64(from<<40 | to<<32 | i)
+	}
+	return v
+}
+
+// waitFor waits for a message, and returns its error.
+func waitFor(t testing.TB, m *Message) error {
+	t.Helper()
+	_, err := m.Wait(within(t))
+	return err
+}
+
+// exchange is what members that live have under way when others die: each pair a receive that waits for
+// a short message, and a long one that no receive awaits.
+type exchange struct {
+	recv, send [][]*Message
+	short      [][][]int64
+}
+
+func startExchange(comms []*Communicator) *exchange {
+	n := len(comms)
+	x := &exchange{recv: make([][]*Message, n), send: make([][]*Message, n), short: make([][][]int64, n)}
+	for i, c := range comms {
+		x.recv[i], x.send[i], x.short[i] = make([]*Message, n), make([]*Message, n), make([][]int64, n)
+		for j := range comms {
+			if c == nil || i == j {
+				continue
+			}
+			x.short[i][j] = make([]int64, 3)
+			x.recv[i][j] = StartRecv(c, j, 1, x.short[i][j])
+			x.send[i][j] = StartSend(c, j, 2, vectorOf(unread, i, j))
+		}
+	}
+	return x
+}
+
+// finish has the pairs of members that live complete all, and checks that what there is with the dead
+// has failed, for that, and fails again.
+func (x *exchange) finish(t *testing.T, comms []*Communicator, dead ...int) {
+	t.Helper()
+	each(len(comms), func(i int) {
+		if slices.Contains(dead, i) || comms[i] == nil {
+			return
+		}
+		for j := range comms {
+			switch {
+			case i == j || x.recv[i][j] == nil:
+			case slices.Contains(dead, j):
+				for _, err := range []error{waitFor(t, x.recv[i][j]), waitFor(t, x.send[i][j])} {
+					wantMember(t, err, j, "")
+				}
+				wantMember(t, Send(within(t), comms[i], j, 1, []int64{1}), j, "")
+				_, err := Recv(within(t), comms[i], j, 1, []int64{1})
+				wantMember(t, err, j, "")
+			default:
+				v := make([]int64, unread)
+				in := StartRecv(comms[i], j, 2, v)
+				if err := Send(within(t), comms[i], j, 1, vectorOf(3, i, j)); err != nil {
+					t.Errorf("rank %d to %d: %v", i, j, err)
+				}
+				for what, err := range map[string]error{"long": waitFor(t, in), "short": waitFor(t, x.recv[i][j]), "sent": waitFor(t, x.send[i][j])} {
+					if err != nil {
+						t.Errorf("rank %d from %d, %s: %v", i, j, what, err)
+					}
+				}
+				if !slices.Equal(v, vectorOf(unread, j, i)) || !slices.Equal(x.short[i][j], vectorOf(3, j, i)) {
+					t.Errorf("rank %d has something else from %d", i, j)
+				}
+			}
+		}
+	})
+}
+
+// TestMessagesOutliveDeaths: whoever dies, one after the other, messages between the others go on: those
+// under way, and later ones. Operations fail, and messages with the dead, as soon as the death is known
+// by membership or by connections.
+func TestMessagesOutliveDeaths(t *testing.T) {
+	const n = 5
+	for _, by := range []string{"membership", "connections", "processes"} {
+		for _, dead := range [][]int{{0, 1}, {1, 0}, {2, 4}, {4, 3}} {
+			t.Run(fmt.Sprintf("%s/%v", by, dead), func(t *testing.T) {
+				var hosts []*Host
+				var members []Member
+				switch by {
+				case "processes":
+					hosts, members = joinProcesses(t, []int{2, 1, 2}, patient)
+				case "connections":
+					hosts, members = joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, func(c *Config) { c.DeadAfter = time.Second / 2 })
+				default:
+					hosts, members = joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
+				}
+				comms := form(t, "test", hosts, members)
+				living := slices.Clone(comms)
+				for k, d := range dead {
+					x := startExchange(living)
+					if by == "connections" {
+						kill(t, hosts[d])
+					} else {
+						die(t, hosts, d)
+					}
+					living[d] = nil
+					for _, c := range living {
+						if c != nil {
+							<-c.Done()
+							_, err := Allreduce(within(t), c, reduce.Sum, []int64{1}, []int64{1})
+							wantMember(t, err, dead[0], "")
+						}
+					}
+					x.finish(t, living, dead[:k+1]...)
+				}
+				sum(t, shrink(t, living), 10)
+			})
+		}
+	}
+}
+
+// TestMessagesAmongDeaths: three members pass a thousand messages around while two others die.
+func TestMessagesAmongDeaths(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
+	comms := form(t, "test", hosts, members)
+	ring := []int{0, 2, 4}
+	var passing, dying sync.WaitGroup
+	reached := make(chan struct{})
+	for i, rank := range ring {
+		passing.Go(func() {
+			c, next, last := comms[rank], ring[(i+1)%3], ring[(i+2)%3]
+			v := []int64{0}
+			for k := range int64(1000) {
+				if i == 0 {
+					if k == 100 {
+						close(reached)
+					}
+					if err := Send(within(t), c, next, 1, []int64{k}); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+				if _, err := Recv(within(t), c, last, 1, v); err != nil || v[0] != k {
+					t.Errorf("rank %d, message %d: got %d, %v", rank, k, v[0], err)
+					return
+				}
+				if i > 0 {
+					if err := Send(within(t), c, next, 1, v); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		})
+	}
+	dying.Go(func() {
+		<-reached
+		die(t, hosts, 1)
+		die(t, hosts, 3)
+	})
+	passing.Wait()
+	dying.Wait()
+	for _, rank := range ring {
+		<-comms[rank].Done()
+		if err := Send(within(t), comms[rank], 3, 1, []int64{1}); !errors.Is(err, ErrEnded) {
+			t.Errorf("a message to the dead: %v", err)
+		}
+	}
+}
+
+// TestEndsOfMessages: what ends messages after a death, or instead of one.
+func TestEndsOfMessages(t *testing.T) {
+	want := func(t *testing.T, m []*Message, is error) {
+		t.Helper()
+		for rank, m := range m {
+			if m != nil {
+				if err := waitFor(t, m); !errors.Is(err, is) {
+					t.Errorf("rank %d: got %v, want %v", rank, err, is)
+				}
+			}
+		}
+	}
+	pending := func(comms []*Communicator) []*Message {
+		all := make([]*Message, 3)
+		for i := range 2 {
+			all[i] = StartRecv(comms[i], 1-i, 5, make([]int64, 1))
+		}
+		return all
+	}
+	for _, dies := range []bool{false, true} {
+		for name, end := range map[string]func(t *testing.T, hosts []*Host, comms []*Communicator) error{
+			"revoke": func(_ *testing.T, _ []*Host, comms []*Communicator) error {
+				comms[0].Revoke()
+				return ErrRevoked
+			},
+			"shrink twice": func(t *testing.T, _ []*Host, comms []*Communicator) error {
+				shrink(t, shrink(t, comms))
+				if !dies {
+					leave(t, comms)
+				}
+				return ErrEnded
+			},
+			"close": func(t *testing.T, hosts []*Host, _ []*Communicator) error {
+				each(2, func(i int) {
+					if err := hosts[i].Close(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				return ErrEnded
+			},
+			"abort": func(_ *testing.T, _ []*Host, comms []*Communicator) error {
+				if dies {
+					comms[0].Revoke() // which Abort does not
+				}
+				comms[0].Abort("a test")
+				return ErrEnded
+			},
+		} {
+			t.Run(fmt.Sprintf("%s/dies=%v", name, dies), func(t *testing.T) {
+				hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
+				comms := form(t, "test", hosts, members)
+				all := pending(comms)
+				if dies {
+					die(t, hosts, 2)
+					comms[2] = nil
+					<-comms[0].Done()
+					<-comms[1].Done()
+				}
+				is := end(t, hosts, comms)
+				want(t, all, is)
+				for i := range 2 {
+					if err := Send(within(t), comms[i], 1-i, 1, []int64{1}); !errors.Is(err, ErrEnded) {
+						t.Errorf("a later message: %v", err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestMessagesAndFormedAgain: where messages go on after a death, the communicator of the same name
+// and members gets none of them.
+func TestMessagesAndFormedAgain(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
+	comms := form(t, "test", hosts, members)
+	die(t, hosts, 2)
+	sent := StartSend(comms[0], 1, 1, vectorOf(unread, 0, 1))
+	StartSend(comms[0], 1, 1, []int64{-1})
+	hosts[2] = joinOne(t, "h2", patient, func(c *Config) { c.Listen = members[2].Addr })
+	<-comms[0].Done()
+	<-comms[1].Done()
+	late := StartRecv(comms[0], 1, 3, make([]int64, 1))
+	again := form(t, "test", hosts, members)
+	for _, m := range []*Message{sent, late} {
+		if err := waitFor(t, m); !errors.Is(err, ErrEnded) {
+			t.Errorf("got %v, want that it has ended", err)
+		}
+	}
+	each(2, func(i int) {
+		v := []int64{0}
+		if i == 0 {
+			if err := Send(within(t), again[0], 1, 1, []int64{7}); err != nil {
+				t.Error(err)
+			}
+		} else if _, err := Recv(within(t), again[1], 0, AnyTag, v); err != nil || v[0] != 7 {
+			t.Errorf("got %d, %v", v[0], err)
+		}
+	})
+	leave(t, again)
+}
+
+// TestOthersGoOn: a member's death ends nothing of communicators in which it is not, in shared memory
+// too.
+func TestOthersGoOn(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{3, 1, 2}, patient)
+	comms := form(t, "test", hosts, members)
+	others := make([]*Communicator, len(comms))
+	each(len(comms), func(i int) {
+		color := 0
+		if i == 1 {
+			color = Undefined
+		}
+		var err error
+		if others[i], err = comms[i].Split(within(t), color, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	others = slices.DeleteFunc(others, func(c *Communicator) bool { return c == nil })
+	sum(t, others, 10)
+	die(t, hosts, 1)
+	for i, c := range comms {
+		if i != 1 {
+			<-c.Done()
+		}
+	}
+	sum(t, others, 1000)
+	leave(t, others)
+}
