@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/agree"
@@ -16,7 +15,6 @@ import (
 // operations of the communicator: the others go on, as long as it can be shrunk.
 type direct struct {
 	space *rail.TagSpace // nil: there are no others, or no messages
-	met   []atomic.Bool  // by rank: a message was exchanged
 
 	mu    sync.Mutex
 	part  *rail.TagSpace // nil: it is not formed yet
@@ -31,7 +29,6 @@ func (c *Communicator) openDirect() (err error) {
 		c.messaging.err = err
 		return nil
 	}
-	c.direct.met = make([]atomic.Bool, len(c.members))
 	return err
 }
 

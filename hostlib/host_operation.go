@@ -208,7 +208,7 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 			c.disagree([2]wire.Called{
 				{Rank: uint32(c.rank), Tag: o.tag, Bytes: uint64(t.Size)}, {Rank: uint32(t.Peer), Tag: uint64(s.Tag), Bytes: t.request.MessageSize()},
 			})
-		case errors.Is(err, rail.ErrRestarted):
+		case c.isOfEarlierLife(err):
 			t.request.Release()
 			o.start(t) // nothing of it has gone to the host as it is now
 			continue

@@ -182,14 +182,11 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 	case err == nil && m.code != 0 && uint8(s.Tag>>32&15) != m.code:
 		return of, fmt.Errorf("%w: rank %d has sent %s, for elements of %s", ErrArgument, m.peer, elementName(uint8(s.Tag>>32&15)), elementName(m.code))
 	case err == nil:
-		if met := &m.c.direct.met[m.peer]; !met.Load() {
-			met.Store(true)
-		}
 		return of, nil
 	case errors.Is(err, rail.ErrTruncated):
 		return of, fmt.Errorf("%w: %d elements from rank %d", ErrTruncated, of.Elements, m.peer)
 	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrAbsent),
-		errors.Is(err, rail.ErrRestarted) && m.c.direct.met[m.peer].Load(): // else it had before this communicator
+		errors.Is(err, rail.ErrRestarted) && !m.c.isOfEarlierLife(err):
 		m.c.lost(m.peer, err)
 	}
 	if ended := m.c.directErr(m.peer); ended != nil {

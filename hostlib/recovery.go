@@ -28,16 +28,17 @@ type recovery struct {
 	err   error          // why there is none
 	turn  chan struct{}  // held by who agrees with others
 
-	mu      sync.Mutex
-	part    *rail.TagSpace // nil: the communicator was not formed
-	core    *agree.Core    // nil: nothing was agreed yet
-	out     agree.Output
-	clock   runner.Clock
-	timer   *time.Timer
-	peers   []*rail.Peer // by rank
-	sent    [][][]byte   // likewise: the last messages, of at most keptMessages
-	waiters []*waiter
-	end     context.CancelFunc
+	mu       sync.Mutex
+	part     *rail.TagSpace // nil: the communicator was not formed
+	formedAt time.Time      // set with part
+	core     *agree.Core    // nil: nothing was agreed yet
+	out      agree.Output
+	clock    runner.Clock
+	timer    *time.Timer
+	peers    []*rail.Peer // by rank
+	sent     [][][]byte   // likewise: the last messages, of at most keptMessages
+	waiters  []*waiter
+	end      context.CancelFunc
 
 	// What is to be sent, which is done without the lock, by one at a time: who sends may find that
 	// something has come.
@@ -95,7 +96,7 @@ func (c *Communicator) beginRecovery(life uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.space != nil {
-		v.part = v.space.Part(uint32(life >> 32))
+		v.part, v.formedAt = v.space.Part(uint32(life>>32)), time.Now()
 	}
 }
 
@@ -265,6 +266,13 @@ func (c *Communicator) notify() {
 	})
 }
 
+// isOfEarlierLife reports whether requests have failed because the other host has started again, and
+// had not been heard of since the communicator was formed: it is a member as it is now.
+func (c *Communicator) isOfEarlierLife(err error) bool {
+	var p *rail.PeerError
+	return errors.Is(err, rail.ErrRestarted) && errors.As(err, &p) && p.LastUp.Before(c.recovery.formedAt)
+}
+
 // hearing takes another member's messages, and notes its death, in the goroutine of who reads.
 type hearing struct {
 	c      *Communicator
@@ -295,14 +303,14 @@ func (h *hearing) take(status rail.Status, err error) {
 		}
 	case err == nil, errors.Is(err, rail.ErrTruncated):
 		h.refuse()
-	case h.isLost, errors.Is(err, rail.ErrRestarted), errors.Is(err, rail.ErrAbsent):
+	case h.isLost, errors.Is(err, rail.ErrRestarted) && !c.isOfEarlierLife(err), errors.Is(err, rail.ErrAbsent):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
 		c.recovery.mu.Lock()
 		c.reportDeath(h.rank, err.Error())
 		c.unlockRecovery()
 		return
 	default: // it may live, and lack what was on its way
-		h.isLost, h.whole = !errors.Is(err, context.Canceled), h.whole[:0] // by this host, which may be closing
+		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !c.isOfEarlierLife(err), h.whole[:0] // canceled by this host, which may be closing
 		v := &c.recovery
 		v.mu.Lock()
 		v.send(h.rank, agree.PingMessage())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Errors of nodes and their requests. They are wrapped; use errors.Is.
@@ -43,6 +44,7 @@ type PeerError struct {
 	Incarnation uint64 // the peer's, as far as it was known
 	Reason      error
 	Rails       []Failure // of the rails to the peer, but those that were removed
+	LastUp      time.Time // when there was a connection last: one that it had in that incarnation
 }
 
 // Failure is what happened to a rail.

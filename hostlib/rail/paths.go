@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
@@ -162,6 +163,7 @@ func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
 	p.reach[class].Void() // a call while it was there came to nothing
 	if c, ok := known.(*conn); ok {
 		p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
+		p.lastUp = time.Now()
 		if class == rail.Message {
 			p.trouble = reason
 		}
@@ -306,7 +308,10 @@ func (p *Peer) lose(why error, keep *conn, e *effects) {
 
 // failure returns why requests with the peer fail.
 func (p *Peer) failure(why error, keep *conn) error {
-	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why, Rails: slices.Clone(p.rails)}
+	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why, Rails: slices.Clone(p.rails), LastUp: p.lastUp}
+	if len(p.conns) > 0 {
+		e.LastUp = time.Now()
+	}
 	for _, c := range p.conns {
 		if c == keep {
 			continue
