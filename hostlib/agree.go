@@ -80,8 +80,10 @@ func (c *Communicator) AcknowledgeFailures() []int {
 	failed := c.Failed()
 	c.recovery.mu.Lock()
 	defer c.recovery.mu.Unlock()
-	c.recovery.acknowledged = failed // nobody comes to life again
-	return slices.Clone(failed)
+	if len(failed) > len(c.recovery.acknowledged) { // another call may know more; nobody comes to life again
+		c.recovery.acknowledged = failed
+	}
+	return slices.Clone(c.recovery.acknowledged)
 }
 
 // Acknowledged returns the ranks that this member has acknowledged, ascending.
@@ -116,7 +118,7 @@ func (c *Communicator) acknowledgements() uint64 {
 // areAcknowledged reports whether all members had acknowledged who has failed.
 func areAcknowledged(d agree.Decision) bool {
 	n, not := d.Flags>>countAt&countMask, d.Flags>>(countAt+countBits)&countMask
-	return n|not == countMask && n == uint64(len(d.Failed)) && n < countMask
+	return len(d.Failed) == 0 || n|not == countMask && n == uint64(len(d.Failed)) && n < countMask
 }
 
 // unacknowledged names one of the failed: if there is one, one that this member has not acknowledged.

@@ -287,3 +287,15 @@ func TestAgreeAmidGarbage(t *testing.T) {
 		until(within(t), t, "all is counted", func() bool { return hosts[0].Connections().Rejected == refused })
 	}
 }
+
+// TestAgreeCountsOfFaulty: a member that has acknowledged a death that none is disturbs nobody.
+func TestAgreeCountsOfFaulty(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
+	comms := form(t, "test", hosts, members)
+	comms[1].recovery.acknowledged = []int{0}
+	each(3, func(i int) {
+		if a, err := comms[i].Agree(within(t), 5); err != nil || a.Flags != 5 || a.Failed != nil {
+			t.Errorf("rank %d: %+v, %v", i, a, err)
+		}
+	})
+}
