@@ -366,11 +366,13 @@ func (c *Communicator) Name() string { return c.name }
 // Members returns the members in the order of their ranks.
 func (c *Communicator) Members() []Member { return slices.Clone(c.members) }
 
-// Done returns a channel that is closed when the communicator has ended.
+// Done returns a channel that is closed when the communicator has ended. After the death of a member
+// Send and Recv between others still go on.
 func (c *Communicator) Done() <-chan struct{} { return c.done }
 
 // Err returns nil while operations can be started, and otherwise why they
-// cannot: ErrEnded after Leave, or what ended the communicator.
+// cannot: ErrEnded after Leave, or what ended the communicator. After the death of a member
+// that is not true of Send and Recv between others.
 func (c *Communicator) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

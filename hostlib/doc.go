@@ -40,8 +40,8 @@
 //
 // The loss of a switch, a link or the manager is not an error: the operation
 // continues over another tree, or over hosts, and all members get the same bits.
-// The death of a member is one: all others get a *MemberError that names it, and the
-// communicator ends. It also ends for every member when one calls Abort, or closes its
+// The death of a member is one: operations of all others fail with a *MemberError that names it, and
+// the communicator ends, but for messages between members that live. It also ends for every member when one calls Abort, or closes its
 // host. When the context of a blocking operation ends, its caller alone stops waiting, with
 // an *UnfinishedError. The same members
 // may then form it again, under the same name; or those that live go on without the dead:

@@ -46,7 +46,8 @@ func (e *UnfinishedError) Error() string {
 // Unwrap returns why the context has ended.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// MemberError reports that a communicator has ended because of one member. It
+// MemberError reports that a communicator has ended because of one member, or that there are no
+// messages with it any more. It
 // answers errors.Is(err, ErrEnded).
 type MemberError struct {
 	Rank   int    // of that member

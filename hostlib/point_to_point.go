@@ -21,9 +21,11 @@ type MessageStatus struct {
 }
 
 // Send sends a vector to another member, and waits until it has arrived at that member's host: up
-// to 64 KiB (rail.Config) whether a receive awaits it or not, more as soon as one does. Messages of one member and tag are received in the order in
-// which they were sent. If ctx ends first, Send fails with an error that wraps ctx's; the message
-// may have arrived.
+// to 64 KiB (rail.Config) whether a receive awaits it or not, more as soon as one does. Messages of
+// one member and tag are received in the order in which they were sent. If ctx ends first, Send fails
+// with an error that wraps ctx's; the message may have arrived. When the other member dies, it fails
+// with a *MemberError. The death of a third one ends no messages, though it ends the communicator's
+// operations; a Revoke ends all.
 func Send[T Data](ctx context.Context, c *Communicator, to int, tag Tag, v []T) error {
 	_, err := StartSend(c, to, tag, v).finish(ctx)
 	return err
