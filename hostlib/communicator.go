@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -338,6 +339,7 @@ func (c *Communicator) form(ctx context.Context) error {
 	if err := c.allThere(ctx); err != nil {
 		return err
 	}
+	c.host.cfg.Log.Info("formed a communicator", slog.String("communicator", c.name), slog.Int("members", len(c.members)))
 	timer := time.NewTimer(c.host.cfg.OfferWait)
 	defer timer.Stop()
 	select {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/agree"
@@ -88,8 +89,10 @@ func (c *Communicator) settleMembers(ctx context.Context) (agree.Decision, error
 	d, err := c.decide(ctx, isShrink, flags)
 	if err != nil {
 		c.dropFormed()
+		return d, err
 	}
-	return d, err
+	c.host.cfg.Log.Info("agreed on the dead", slog.String("communicator", c.name), slog.Any("failed", d.Failed))
+	return d, nil
 }
 
 // formSurvivors forms the communicator of those that a decision leaves. An error is one of this

@@ -17,7 +17,7 @@ func newNode() *cobra.Command {
 	cmd := &cobra.Command{Use: "node", Short: "Be a process of a fabric", Hidden: true}
 	verbose := cmd.PersistentFlags().Bool("verbose", false, "report everything")
 	cmd.AddCommand(newNodeCrowd(verbose)...)
-	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree(), newNodeDrain(), newNodePour(), newNodeShell(), newNodeScoll(), newNodeRail(), newNodeRailSoak())
+	cmd.AddCommand(newNodeManager(verbose), newNodeAgent(verbose), newNodeTree(), newNodeDrain(), newNodePour(), newNodeShell(), newNodeScoll(), newNodeRail(), newNodeRailSoak(), newNodeRecovery(verbose))
 	return cmd
 }
 

@@ -1,0 +1,86 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tributary-fabric/tributary/bench/field"
+)
+
+// Config says what is measured, and where.
+type Config struct {
+	Field  field.Config
+	Rounds int
+	Limit  time.Duration // of one request
+	Kills  []int         // ranks; negative: from the last one
+}
+
+// settled is how long members run operations before one is killed.
+const settled = 100 * time.Millisecond
+
+// Kills kills members of a fabric, one after the other, and has the survivors go on over switches.
+func Kills(ctx context.Context, c Config, log io.Writer) (rows []KillRow, err error) {
+	f, err := field.Start(c.Field)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	members, err := hire(ctx, f, []string{"--zone", "--limit", c.Limit.String()})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, members.close()) }()
+	for _, rank := range c.Kills {
+		if rank < 0 {
+			rank += f.Ranks()
+		}
+		row := KillRow{Hosts: f.Lab().Topology().Hosts(), Processes: max(1, c.Field.Processes), Rank: rank, Parts: map[string]figure{}}
+		took := map[string][]int64{}
+		for row.Kills < c.Rounds {
+			all, err := members.recover(ctx, fmt.Sprintf("kill-%d-%d", rank, row.Kills), rank)
+			if err != nil {
+				return rows, fmt.Errorf("kill %d of rank %d: %w", row.Kills+1, rank, err)
+			}
+			row.Kills++
+			text := ""
+			for _, part := range Parts {
+				took[part] = append(took[part], all[part])
+				text += fmt.Sprintf(" %s %.2f", part, ms(all[part]))
+			}
+			fmt.Fprintf(log, "kill %d of rank %d:%s\n", row.Kills, rank, text)
+		}
+		for part, times := range took {
+			row.Parts[part] = figureOf(times)
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// recover kills a member, and returns what the parts of the recovery have taken. Then it is
+// there again.
+func (c *crew) recover(ctx context.Context, name string, rank int) (map[string]int64, error) {
+	if _, err := c.ask(ctx, request{What: form, Name: name, Way: "switches", Zone: true}, nil); err != nil {
+		return nil, err
+	}
+	var killed int64
+	replies, err := c.ask(ctx, request{What: fall}, func() int {
+		timer := time.NewTimer(settled)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		killed = c.kill(rank)
+		return rank
+	})
+	if err != nil {
+		return nil, err
+	}
+	survivors := append(replies[:rank:rank], replies[rank+1:]...)
+	all := parts(killed, survivors)
+	return all, c.replace(ctx, rank)
+}
