@@ -56,6 +56,9 @@ func hire(ctx context.Context, f *field.Fabric, args []string) (_ *crew, err err
 	return c, nil
 }
 
+// hosts returns the number of hosts.
+func (c *crew) hosts() int { return c.fabric.Lab().Topology().Hosts() }
+
 // begin starts the process of a member.
 func (c *crew) begin(rank int) (err error) {
 	args := append([]string{"node", "recovery", "--rank", fmt.Sprint(rank), "--members", c.fabric.MemberFile(),

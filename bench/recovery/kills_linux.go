@@ -2,42 +2,29 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/tributary-fabric/tributary/bench/field"
 )
-
-// Config says what is measured, and where.
-type Config struct {
-	Field  field.Config
-	Rounds int
-	Limit  time.Duration // of one request
-	Kills  []int         // ranks; negative: from the last one
-}
 
 // settled is how long members run operations before one is killed.
 const settled = 100 * time.Millisecond
 
 // Kills kills members of a fabric, one after the other, and has the survivors go on over switches.
 func Kills(ctx context.Context, c Config, log io.Writer) (rows []KillRow, err error) {
-	f, err := field.Start(c.Field)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	members, err := hire(ctx, f, []string{"--zone", "--limit", c.Limit.String()})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, members.close()) }()
-	for _, rank := range c.Kills {
+	err = c.with(ctx, []string{"--zone"}, func(members *crew) error {
+		rows, err = c.kills(ctx, members, log)
+		return err
+	})
+	return rows, err
+}
+
+func (c *Config) kills(ctx context.Context, members *crew, log io.Writer) (rows []KillRow, err error) {
+	for _, rank := range c.Dead {
 		if rank < 0 {
-			rank += f.Ranks()
+			rank += len(members.seats)
 		}
-		row := KillRow{Hosts: f.Lab().Topology().Hosts(), Processes: max(1, c.Field.Processes), Rank: rank, Parts: map[string]figure{}}
+		row := KillRow{Hosts: members.hosts(), Processes: max(1, c.Field.Processes), Rank: rank, Parts: map[string]figure{}}
 		took := map[string][]int64{}
 		for row.Kills < c.Rounds {
 			all, err := members.recover(ctx, fmt.Sprintf("kill-%d-%d", rank, row.Kills), rank)

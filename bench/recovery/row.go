@@ -6,6 +6,9 @@ import (
 	"slices"
 )
 
+// after is how many operations of plan B are timed.
+const after = 5
+
 // figure is the median and the worst of what was measured several times, in ms.
 type figure struct {
 	Median float64 `json:"median_ms"`
@@ -24,6 +27,99 @@ func figureOf(times []int64) figure {
 func ms(ns int64) float64 { return float64(ns) / 1e6 }
 
 func (f figure) String() string { return fmt.Sprintf("%.2f (%.2f)", f.Median, f.Worst) }
+
+// PlansRow is what a revoke of communicator A has meant to one collective.
+type PlansRow struct {
+	Hosts       int     `json:"hosts"`
+	Processes   int     `json:"processes"` // of each host
+	Collective  string  `json:"collective"`
+	Bytes       int     `json:"bytes"`
+	Rounds      int     `json:"rounds"`
+	Transport   string  `json:"transport"`   // of B
+	Interrupted figure  `json:"interrupted"` // from Revoke to the failure of A's operation at the last member
+	After       []Ratio `json:"after"`       // each operation on B
+}
+
+// Ratio compares operations after a revoke with those at the same place without one: the times of the
+// slowest members, and those from when the last member began to when the last one had its end.
+type Ratio struct {
+	Free, Revoked         figure
+	FreeLast, RevokedLast figure
+}
+
+// Slowest returns the ratio of the medians of the slowest members.
+func (r *Ratio) Slowest() float64 { return r.Revoked.Median / r.Free.Median }
+
+// Last returns that from the last beginning on.
+func (r *Ratio) Last() float64 { return r.RevokedLast.Median / r.FreeLast.Median }
+
+// compare returns the ratios of operations on B, from the replies of rounds without and with a revoke.
+func compare(free, revoked [][]reply) (all []Ratio) {
+	for k := range after {
+		var r Ratio
+		r.Free, r.FreeLast = operations(free, k)
+		r.Revoked, r.RevokedLast = operations(revoked, k)
+		all = append(all, r)
+	}
+	return all
+}
+
+// operations returns what operation k has taken in all rounds.
+func operations(rounds [][]reply, k int) (slowest, last figure) {
+	var own, shared []int64
+	for _, replies := range rounds {
+		var longest, begun, ended int64
+		for _, r := range replies {
+			s := r.Spans[k]
+			longest, begun, ended = max(longest, s.Ended-s.Begun), max(begun, s.Begun), max(ended, s.Ended)
+		}
+		own, shared = append(own, longest), append(shared, ended-begun)
+	}
+	return figureOf(own), figureOf(shared)
+}
+
+// interruption returns how long it has taken from Revoke to the failure of the last operation.
+func interruption(replies []reply) int64 {
+	var begun, last int64
+	for _, r := range replies {
+		begun, last = max(begun, r.Revoked), max(last, r.Interrupted)
+	}
+	return last - begun
+}
+
+// WritePlans writes a table, a line for each row.
+func WritePlans(w io.Writer, rows []PlansRow) error {
+	text := "| hosts x processes | collective | on | rounds | interrupted everywhere, ms | failure-free, ms | 1st | 2nd | 3rd | 4th | 5th | 1st from the last entry, ms | without |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+	for _, r := range rows {
+		text += fmt.Sprintf("| %d x %d | %s, %d B | %s | %d | %v | %v", r.Hosts, r.Processes, r.Collective, r.Bytes, r.Transport, r.Rounds, r.Interrupted, r.After[len(r.After)-1].Free)
+		for _, x := range r.After {
+			text += fmt.Sprintf(" | %.2f", x.Slowest())
+		}
+		text += fmt.Sprintf(" | %v | %v |\n", r.After[0].RevokedLast, r.After[0].FreeLast)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// AgreeRow is what agreements take beside allreduces on the same communicator.
+type AgreeRow struct {
+	Hosts     int    `json:"hosts"`
+	Processes int    `json:"processes"`
+	Way       string `json:"way"`
+	Rounds    int    `json:"rounds"`
+	Agree     figure `json:"agree"`
+	Allreduce figure `json:"allreduce"`
+}
+
+// WriteAgreements writes a table, a line for each row.
+func WriteAgreements(w io.Writer, rows []AgreeRow) error {
+	text := "| hosts x processes | communicator | turns | agreement, ms | allreduce of 8 bytes, ms | ratio |\n|---|---|---|---|---|---|\n"
+	for _, r := range rows {
+		text += fmt.Sprintf("| %d x %d | %s | %d | %v | %v | %.2f |\n", r.Hosts, r.Processes, r.Way, r.Rounds, r.Agree, r.Allreduce, r.Agree.Median/r.Allreduce.Median)
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
 
 // Parts are the parts of a recovery, in their order.
 var Parts = []string{"detection", "revoke", "agree", "form", "tree", "settle", "first operation", "all"}

@@ -9,9 +9,6 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// after is how many operations of plan B are timed.
-const after = 5
-
 // operation returns what runs one operation of a collective.
 func (m *member) operation(r *request) (func(context.Context, *hostlib.Communicator) error, error) {
 	v := make([]int64, max(1, r.Bytes/8))

@@ -2,54 +2,81 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/netlab"
 	"github.com/tributary-fabric/tributary/bench/recovery"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 )
 
 // newRevoke returns the command that measures revokes, agreements and recoveries.
 func newRevoke() *cobra.Command {
-	var c recovery.Config
-	var format string
+	c := recovery.Config{Field: field.Config{Lab: netlab.Config{Spines: 2}}}
+	var format, what string
+	var sizes []string
 	cmd := &cobra.Command{
 		Use:   "revoke",
 		Short: "Measure revokes, agreements, and recoveries from kill -9 (as root)",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			c.Bytes = nil
+			for _, s := range sizes {
+				n, err := process.ParseSize(s)
+				if err != nil {
+					return fmt.Errorf("%w --bytes: %w", errUsage, err)
+				}
+				c.Bytes = append(c.Bytes, n)
+			}
 			program, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			c.Field.Program, c.Field.Log = []string{program}, cmd.ErrOrStderr()
-			rows, err := recovery.Kills(cmd.Context(), c, cmd.ErrOrStderr())
-			if err != nil {
-				return err
+			out, log := cmd.OutOrStdout(), cmd.ErrOrStderr()
+			c.Field.Program, c.Field.Log = []string{program}, log
+			switch what {
+			case "kill":
+				rows, err := recovery.Kills(cmd.Context(), c, log)
+				return errors.Join(err, writeAll(out, format, rows, recovery.WriteKills))
+			default:
+				rows, err := recovery.Plans(cmd.Context(), c, log)
+				return errors.Join(err, writeAll(out, format, rows, recovery.WritePlans))
 			}
-			if format == "json" {
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(rows)
-			}
-			return recovery.WriteKills(cmd.OutOrStdout(), rows)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntSliceVar(&c.Kills, "kill", nil, "`ranks` to kill; negative: from the last one")
-	flags.IntVar(&c.Rounds, "rounds", 20, "`number` of kills of each rank")
+	process.OneOf(cmd, &what, "measure", "`what` to measure: plans or kill", "plans", "kill")
+	flags.IntVar(&c.Rounds, "rounds", 20, "`number` of kills of each rank, or of revokes of each operation")
+	flags.StringSliceVar(&c.Collectives, "collectives", []string{"allreduce", "barrier", "broadcast"}, "`collectives` of plans: allreduce, barrier or broadcast")
+	flags.StringSliceVar(&sizes, "bytes", []string{"8", "1KiB", "64KiB"}, "`sizes` of their vectors")
+	process.OneOf(cmd, &c.Way, "way", "`way` of the communicators of plans: chosen, switches, tree-of-hosts or hosts", "chosen", "switches", "tree-of-hosts", "hosts")
+	flags.IntSliceVar(&c.Dead, "kill", []int{-1, 0}, "`ranks` to kill; negative: from the last one")
 	flags.IntVar(&c.Field.Lab.HostsPerLeaf, "hosts-per-leaf", 4, "`hosts` at each leaf")
 	flags.IntVar(&c.Field.Lab.Leaves, "leaves", 2, "`leaves`")
-	flags.IntVar(&c.Field.Lab.Spines, "spines", 2, "`spines`")
 	flags.IntVar(&c.Field.Processes, "processes", 1, "`processes` of each host")
 	flags.StringVar(&c.Field.Lab.Prefix, "prefix", "cbv", "`prefix` of the namespaces' names")
 	flags.DurationVar(&c.Limit, "limit", 30*time.Second, "`time` after which a request has failed")
 	flags.BoolVar(&c.Field.Verbose, "verbose", false, "log the activity of all parts of the fabric")
 	process.OneOf(cmd, &format, "format", "output `format`: text or json", "text", "json")
 	return cmd
+}
+
+// writeAll writes rows in a format, if there are any.
+func writeAll[R any](w io.Writer, format string, rows []R, text func(io.Writer, []R) error) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if format == "json" {
+		return json.NewEncoder(w).Encode(rows)
+	}
+	return text(w, rows)
 }
 
 // newNodeRecovery returns the command that is a member.
