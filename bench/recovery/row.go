@@ -111,6 +111,19 @@ type AgreeRow struct {
 	Allreduce figure `json:"allreduce"`
 }
 
+// slowest returns how long the slowest member has taken for each operation.
+func slowest(replies []reply, of func(*reply) []span) (all []int64) {
+	for i := range replies {
+		for k, s := range of(&replies[i]) {
+			if k == len(all) {
+				all = append(all, 0)
+			}
+			all[k] = max(all[k], s.Ended-s.Begun)
+		}
+	}
+	return all
+}
+
 // WriteAgreements writes a table, a line for each row.
 func WriteAgreements(w io.Writer, rows []AgreeRow) error {
 	text := "| hosts x processes | communicator | turns | agreement, ms | allreduce of 8 bytes, ms | ratio |\n|---|---|---|---|---|---|\n"

@@ -84,8 +84,43 @@ func (m *member) plans(ctx context.Context, r *request, answer *reply) error {
 	return nil
 }
 
-// agree times agreements and allreduces in turns.
-func (m *member) agree(context.Context, *request, *reply) error { return nil }
+// agree times agreements and allreduces of 8 bytes in turns, after a barrier each.
+func (m *member) agree(ctx context.Context, r *request, answer *reply) error {
+	own, sum := []int64{contribution(m.cfg.Rank)}, []int64{0}
+	timed := func(all *[]span, run func() error) error {
+		if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
+			return err
+		}
+		s := span{Begun: now()}
+		err := run()
+		s.Ended = now()
+		*all = append(*all, s)
+		return err
+	}
+	for i := range uint32(r.Iterations) {
+		err := timed(&answer.Agreements, func() error {
+			a, err := m.comm.Agree(ctx, ^(1 << (uint32(m.cfg.Rank) % 32)))
+			if want := ^uint32(1<<min(32, uint32(m.comm.Size())) - 1); err == nil && (a.Flags != want || len(a.Failed) > 0) {
+				return fmt.Errorf("%w: agreement %d is %v", ErrWrong, i, a)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = timed(&answer.Spans, func() error {
+			_, err := hostlib.Allreduce(ctx, m.comm, reduce.Sum, own, sum)
+			if want := m.without(); err == nil && sum[0] != want {
+				return fmt.Errorf("%w: the sum is %d, want %d", ErrWrong, sum[0], want)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // fall runs allreduces until one fails, revokes, and has the survivors go on.
 func (m *member) fall(ctx context.Context, answer *reply) error {

@@ -44,6 +44,9 @@ func newRevoke() *cobra.Command {
 			case "kill":
 				rows, err := recovery.Kills(cmd.Context(), c, log)
 				return errors.Join(err, writeAll(out, format, rows, recovery.WriteKills))
+			case "agree":
+				rows, err := recovery.Agreements(cmd.Context(), c, log)
+				return errors.Join(err, writeAll(out, format, rows, recovery.WriteAgreements))
 			default:
 				rows, err := recovery.Plans(cmd.Context(), c, log)
 				return errors.Join(err, writeAll(out, format, rows, recovery.WritePlans))
@@ -52,7 +55,7 @@ func newRevoke() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	process.OneOf(cmd, &what, "measure", "`what` to measure: plans or kill", "plans", "kill")
+	process.OneOf(cmd, &what, "measure", "`what` to measure: plans, agree or kill", "plans", "agree", "kill")
 	flags.IntVar(&c.Rounds, "rounds", 20, "`number` of kills of each rank, or of revokes of each operation")
 	flags.StringSliceVar(&c.Collectives, "collectives", []string{"allreduce", "barrier", "broadcast"}, "`collectives` of plans: allreduce, barrier or broadcast")
 	flags.StringSliceVar(&sizes, "bytes", []string{"8", "1KiB", "64KiB"}, "`sizes` of their vectors")
