@@ -41,6 +41,12 @@ type Member struct {
 // process returns the name of a member's process among all.
 func (m Member) process() string { return processName(m.Host, m.Process) }
 
+// isProcess reports whether that is its name.
+func (m *Member) isProcess(name string) bool {
+	label, is := strings.CutPrefix(name, m.Host)
+	return is && (label == "" && m.Process == "" || m.Process != "" && len(label) == 1+len(m.Process) && label[1:] == m.Process && label[0] == '#')
+}
+
 // validate reports what is wrong with a member's name. Others report it, and the manager
 // takes UTF-8 alone.
 func (m Member) validate() error {

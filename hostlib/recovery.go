@@ -494,7 +494,12 @@ func (h *Host) all() []*Communicator {
 
 // rankOf returns the rank of a process; -1: it is no member.
 func (c *Communicator) rankOf(process string) int {
-	return slices.IndexFunc(c.members, func(m Member) bool { return m.process() == process })
+	for rank := range c.members {
+		if c.members[rank].isProcess(process) {
+			return rank
+		}
+	}
+	return -1
 }
 
 // reportDeath is called for who holds the lock.

@@ -172,7 +172,10 @@ func (h *Host) heardNotice(from string, b []byte) error {
 		return err
 	}
 	for _, c := range h.all() {
-		if rank := c.rankOf(from); c.group == n.Of.Group && rank >= 0 {
+		if c.group != n.Of.Group {
+			continue
+		}
+		if rank := c.rankOf(from); rank >= 0 {
 			c.revokes(revoke.Input{Kind: revoke.Message, From: uint32(rank), Bytes: b})
 		}
 	}
