@@ -74,7 +74,7 @@ func (m *messaging) finished() uint32 {
 func (c *Communicator) isStray(rank int, p *rail.Peer) bool {
 	finished := c.messaging.finished() // before the look at what has come
 	s, has := c.messaging.calls.Probe(p, 0, ^rail.Tag(0))
-	if !has {
+	if !has || s.Tag == offerTag || s.Tag == takenTag { // which no operation awaits
 		return false
 	}
 	position, isOver := overAt(uint16(uint64(s.Tag)>>48), finished)

@@ -163,3 +163,32 @@ func TestFarAheadIsNoStray(t *testing.T) {
 		t.Error(last.Err())
 	}
 }
+
+// TestMemoryOfferIsNoStray: where a host's processes are about to share memory, the offer of it has come
+// and an operation is over before, it is no message of that operation.
+func TestMemoryOfferIsNoStray(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "c", hosts, members)
+	sum(t, comms, 1)
+	for _, tag := range []rail.Tag{offerTag, takenTag} {
+		to, err := comms[0].peer(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := comms[0].messaging.calls.StartSend(to, tag, []byte{0}).Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p, err := comms[1].peer(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(within(t), t, "the message is there", func() bool {
+			_, has := comms[1].messaging.calls.Probe(p, tag, ^rail.Tag(0))
+			return has
+		})
+		if comms[1].findStrays() {
+			<-comms[1].Done()
+			t.Fatal(comms[1].Err())
+		}
+	}
+}
