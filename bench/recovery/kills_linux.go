@@ -1,9 +1,12 @@
 package recovery
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -26,18 +29,22 @@ func (c *Config) kills(ctx context.Context, members *crew, log io.Writer) (rows 
 		}
 		row := KillRow{Hosts: members.hosts(), Processes: max(1, c.Field.Processes), Rank: rank, Parts: map[string]figure{}}
 		took := map[string][]int64{}
-		for row.Kills < c.Rounds {
-			all, err := members.recover(ctx, fmt.Sprintf("kill-%d-%d", rank, row.Kills), rank)
+		for number := 1; row.Kills < c.Rounds; number++ {
+			all, why, err := members.recover(ctx, fmt.Sprintf("kill-%d-%d", rank, number), rank)
 			if err != nil {
-				return rows, fmt.Errorf("kill %d of rank %d: %w", row.Kills+1, rank, err)
+				fmt.Fprintf(log, "kill %d of rank %d: %v\n", number, rank, err)
+				if row.Failed++; row.Failed > c.Rounds/2 || ctx.Err() != nil {
+					return rows, fmt.Errorf("%d recoveries from the death of rank %d have failed, at last: %w", row.Failed, rank, err)
+				}
+				continue
 			}
 			row.Kills++
 			text := ""
 			for _, part := range Parts {
 				took[part] = append(took[part], all[part])
-				text += fmt.Sprintf(" %s %.2f", part, ms(all[part]))
+				text += fmt.Sprintf("%s %.2f, ", part, ms(all[part]))
 			}
-			fmt.Fprintf(log, "kill %d of rank %d:%s\n", row.Kills, rank, text)
+			fmt.Fprintf(log, "kill %d of rank %d: %sms; the first to know: %s\n", number, rank, text, why)
 		}
 		for part, times := range took {
 			row.Parts[part] = figureOf(times)
@@ -47,11 +54,11 @@ func (c *Config) kills(ctx context.Context, members *crew, log io.Writer) (rows 
 	return rows, nil
 }
 
-// recover kills a member, and returns what the parts of the recovery have taken. Then it is
-// there again.
-func (c *crew) recover(ctx context.Context, name string, rank int) (map[string]int64, error) {
+// recover kills a member, and returns what the parts of the recovery have taken, and how the first
+// survivor knew of the death. Then the member is there again.
+func (c *crew) recover(ctx context.Context, name string, rank int) (took map[string]int64, why string, err error) {
 	if _, err := c.ask(ctx, request{What: form, Name: name, Way: "switches", Zone: true}, nil); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var killed int64
 	replies, err := c.ask(ctx, request{What: fall}, func() int {
@@ -64,10 +71,10 @@ func (c *crew) recover(ctx context.Context, name string, rank int) (map[string]i
 		killed = c.kill(rank)
 		return rank
 	})
-	if err != nil {
-		return nil, err
+	if e := c.replace(ctx, rank); e != nil || err != nil {
+		return nil, "", errors.Join(err, e)
 	}
-	survivors := append(replies[:rank:rank], replies[rank+1:]...)
-	all := parts(killed, survivors)
-	return all, c.replace(ctx, rank)
+	survivors := slices.Delete(replies, rank, rank+1)
+	first := slices.MinFunc(survivors, func(a, b reply) int { return cmp.Compare(a.Interrupted, b.Interrupted) })
+	return parts(killed, survivors), first.Reason, nil
 }

@@ -143,6 +143,7 @@ type KillRow struct {
 	Processes int               `json:"processes"` // of each host
 	Rank      int               `json:"rank"`      // that was killed
 	Kills     int               `json:"kills"`
+	Failed    int               `json:"failed"` // other kills, after which not all survivors went on
 	Parts     map[string]figure `json:"parts"`
 }
 
@@ -183,6 +184,9 @@ func WriteKills(w io.Writer, rows []KillRow) error {
 	rule := "|---"
 	for _, r := range rows {
 		text += fmt.Sprintf(" | %d x %d, rank %d, %d kills", r.Hosts, r.Processes, r.Rank, r.Kills)
+		if r.Failed > 0 {
+			text += fmt.Sprintf(" (%d failed)", r.Failed)
+		}
 		rule += "|---"
 	}
 	text += " |\n" + rule + "|\n"

@@ -34,6 +34,14 @@ func newRails() *cobra.Command {
 	return onLinux("rails", "Cut rails at random under collectives, and check that nothing is lost or doubled")
 }
 
+func newRevoke() *cobra.Command {
+	return onLinux("revoke", "Measure revokes, agreements, and recoveries from kill -9")
+}
+
+func newNodeRecovery(*bool) *cobra.Command {
+	return onLinux("recovery", "Be a member that is asked to recover")
+}
+
 func newNodeRailSoak() *cobra.Command { return onLinux("rail-soak", "Be a host of a soak") }
 
 func newNodeRail() *cobra.Command { return onLinux("rail", "Be an end of a stream of messages") }

@@ -24,7 +24,29 @@ func newRevoke() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke",
 		Short: "Measure revokes, agreements, and recoveries from kill -9 (as root)",
-		Args:  cobra.NoArgs,
+		Long: `revoke builds a fabric of network namespaces, as the command fabric does, with a manager,
+an agent for every switch, and members as processes on every host.
+
+plans: plan A loops a collective on a duplicate of B, which a member revokes in place of
+its next operation; plan B then loops it on B. It reports the time from Revoke until the
+operation on A has failed at the last member, and the operations on B against those of
+rounds without a revoke, which take turns with them: the time of the slowest member, which
+may have waited for one that was interrupted later, and that from when the last one began.
+
+agree: agreements of all members against allreduces of 8 bytes, in turns, on a
+communicator that is on hosts.
+
+kill: members of a zone run allreduces over switches; one is killed as kill -9 does; the
+others revoke and shrink the communicator, and go on over switches. The parts follow each
+other: detection to the first error, revoke to the last one, agree on who lives, form the
+links, tree of switches, settle that all have it, first operation. The member that was killed is started
+again before the next kill.
+
+Times are medians and, in brackets, the worst.`,
+		Example: `  collbench revoke --hosts-per-leaf 8 --processes 4
+  collbench revoke --measure agree --hosts-per-leaf 8 --processes 4
+  collbench revoke --measure kill --rounds 10 --kill=-1,0 --processes 4`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			c.Bytes = nil
 			for _, s := range sizes {
