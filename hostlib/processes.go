@@ -291,12 +291,25 @@ func (p *processes) send(ctx context.Context, rank int, tag rail.Tag, text strin
 	if failed != nil {
 		b = append([]byte{1}, failed.Error()...)
 	}
-	r := p.base.messaging.calls.StartSend(to, tag, b[:min(len(b), 256)])
-	if _, err = r.Wait(ctx); err != nil {
+	_, err = p.await(ctx, func() *rail.Request { return p.base.messaging.calls.StartSend(to, tag, b[:min(len(b), 256)]) })
+	return err
+}
+
+// await waits for a message that start starts, again if the first news of the other's present life
+// ends it: nothing of it has gone to that. If another one begins, the base ends.
+func (p *processes) await(ctx context.Context, start func() *rail.Request) (rail.Status, error) {
+	for {
+		r := start()
+		s, err := r.Wait(ctx)
+		if err == nil {
+			return s, nil
+		}
 		r.Cancel()
 		<-r.Done()
+		if !errors.Is(err, rail.ErrRestarted) || ctx.Err() != nil {
+			return s, err
+		}
 	}
-	return err
 }
 
 // receive receives a text, or an error.
@@ -306,12 +319,9 @@ func (p *processes) receive(ctx context.Context, rank int, tag rail.Tag) (string
 		return "", err
 	}
 	b := make([]byte, 256)
-	r := p.base.messaging.calls.StartRecv(from, tag, 0, b)
-	s, err := r.Wait(ctx)
+	s, err := p.await(ctx, func() *rail.Request { return p.base.messaging.calls.StartRecv(from, tag, 0, b) })
 	switch {
 	case err != nil:
-		r.Cancel()
-		<-r.Done()
 		return "", err
 	case s.Size == 0 || b[0] != 0:
 		return "", fmt.Errorf("rank %d (%s): %s", rank, p.base.hostOf(uint32(rank)), b[min(s.Size, 1):s.Size])

@@ -546,3 +546,26 @@ func TestProcessesReduceScatter(t *testing.T) {
 	}
 	leave(t, comms)
 }
+
+// TestRestartedProcess: a process that has started again shares memory with the others of its host, though
+// the first that they hear of it may end what they await of its earlier life.
+func TestRestartedProcess(t *testing.T) {
+	hosts, members := joinProcesses(t, []int{3, 1})
+	for round := range 6 {
+		comms := form(t, "c", hosts, members)
+		for rank, c := range comms {
+			if c.processes == nil {
+				_, why := c.Transport()
+				t.Fatalf("round %d: rank %d: %s", round, rank, why)
+			}
+		}
+		sum(t, comms, 100)
+		again := round % 2
+		if err := hosts[again].Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		ended(t, comms...)
+		hosts[again] = joinOne(t, "h0", func(c *Config) { c.Process = fmt.Sprint(again) })
+		members[again] = hosts[again].Member()
+	}
+}
