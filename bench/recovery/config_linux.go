@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/field"
@@ -33,9 +34,17 @@ func (c *Config) Validate() error {
 			return fmt.Errorf("%w: %d bytes, want a multiple of 8", ErrConfig, b)
 		}
 	}
-	ranks := max(1, c.Field.Processes) * c.Field.Lab.HostsPerLeaf * c.Field.Lab.Leaves
-	if ranks < 3 {
-		return fmt.Errorf("%w: %d members, want at least 3", ErrConfig, ranks)
+	for _, name := range c.Collectives {
+		if !slices.Contains([]string{allreduce, broadcast, barrier}, name) {
+			return fmt.Errorf("%w: no collective %q", ErrConfig, name)
+		}
+	}
+	ranks, least := max(1, c.Field.Processes)*c.Field.Lab.HostsPerLeaf*c.Field.Lab.Leaves, 2
+	if len(c.Dead) > 0 {
+		least = 3 // one alone has no switches
+	}
+	if ranks < least {
+		return fmt.Errorf("%w: %d members, want at least %d", ErrConfig, ranks, least)
 	}
 	for _, rank := range c.Dead {
 		if rank < -ranks || rank >= ranks {
@@ -55,7 +64,7 @@ func (c *Config) with(ctx context.Context, args []string, do func(*crew) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	members, err := hire(ctx, f, append(args, "--limit", c.Limit.String()))
+	members, err := hire(ctx, f, c.Limit, args)
 	if err != nil {
 		return err
 	}

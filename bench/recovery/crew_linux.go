@@ -18,6 +18,7 @@ import (
 type crew struct {
 	fabric   *field.Fabric
 	args     []string // of a member's process
+	limit    time.Duration
 	dir      string
 	listener *net.UnixListener
 	workers  []*field.Worker
@@ -30,8 +31,8 @@ type seat struct {
 }
 
 // hire starts a process for each member, and waits until all have joined.
-func hire(ctx context.Context, f *field.Fabric, args []string) (_ *crew, err error) {
-	c := &crew{fabric: f, args: args, workers: make([]*field.Worker, f.Ranks()), seats: make([]*seat, f.Ranks())}
+func hire(ctx context.Context, f *field.Fabric, limit time.Duration, args []string) (_ *crew, err error) {
+	c := &crew{fabric: f, args: append(args, "--limit", limit.String()), limit: limit, workers: make([]*field.Worker, f.Ranks()), seats: make([]*seat, f.Ranks())}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.close())
@@ -69,6 +70,7 @@ func (c *crew) begin(rank int) (err error) {
 
 // seat waits for one more member that has joined.
 func (c *crew) seat(ctx context.Context) error {
+	_ = c.listener.SetDeadline(c.deadline()) // one that is closed fails by itself
 	stop := context.AfterFunc(ctx, func() { _ = c.listener.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	conn, err := c.listener.AcceptUnix()
@@ -83,6 +85,9 @@ func (c *crew) seat(ctx context.Context) error {
 	c.seats[h.Rank] = s
 	return nil
 }
+
+// deadline returns by when a member answers, if only that it could not do it.
+func (c *crew) deadline() time.Time { return time.Now().Add(c.limit + 10*time.Second) }
 
 // failure returns how the first of the processes that have ended has.
 func (c *crew) failure() error {
@@ -102,6 +107,9 @@ func (c *crew) failure() error {
 // ask has all members do something at once, and returns what they reply. Meanwhile it calls during,
 // if that is not nil, which returns the rank of a member that it has killed, or -1.
 func (c *crew) ask(ctx context.Context, r request, during func() int) ([]reply, error) {
+	for _, s := range c.seats {
+		_ = s.conn.SetDeadline(c.deadline())
+	}
 	stop := context.AfterFunc(ctx, func() {
 		for _, s := range c.seats {
 			_ = s.conn.SetDeadline(time.Unix(1, 0))

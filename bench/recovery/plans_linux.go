@@ -18,7 +18,7 @@ func Plans(ctx context.Context, c Config, log io.Writer) (rows []PlansRow, err e
 		}
 		for _, collective := range c.Collectives {
 			for _, bytes := range c.Bytes {
-				if collective == "barrier" && bytes != c.Bytes[0] {
+				if collective == barrier && bytes != c.Bytes[0] {
 					continue
 				}
 				r := request{What: plans, Collective: collective, Bytes: bytes, Iterations: operationsOfA}

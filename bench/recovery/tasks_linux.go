@@ -14,7 +14,7 @@ func (m *member) operation(r *request) (func(context.Context, *hostlib.Communica
 	v := make([]int64, max(1, r.Bytes/8))
 	sum := make([]int64, len(v))
 	switch r.Collective {
-	case "allreduce":
+	case allreduce:
 		return func(ctx context.Context, c *hostlib.Communicator) error {
 			for i := range v {
 				v[i] = contribution(m.cfg.Rank)
@@ -25,12 +25,12 @@ func (m *member) operation(r *request) (func(context.Context, *hostlib.Communica
 			}
 			return err
 		}, nil
-	case "broadcast":
+	case broadcast:
 		return func(ctx context.Context, c *hostlib.Communicator) error {
 			_, err := hostlib.Broadcast(ctx, c, 0, v)
 			return err
 		}, nil
-	case "barrier":
+	case barrier:
 		return func(ctx context.Context, c *hostlib.Communicator) error {
 			_, err := hostlib.Barrier(ctx, c)
 			return err

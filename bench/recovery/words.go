@@ -31,6 +31,13 @@ const (
 	leave = "leave" // the communicator
 )
 
+// The collectives of plans.
+const (
+	allreduce = "allreduce"
+	broadcast = "broadcast"
+	barrier   = "barrier"
+)
+
 // request is what all members are asked to do.
 type request struct {
 	What       string `json:"what"`

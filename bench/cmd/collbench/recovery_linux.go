@@ -60,6 +60,9 @@ Times are medians and, in brackets, the worst.`,
 			if err != nil {
 				return err
 			}
+			if what != "kill" {
+				c.Dead = nil
+			}
 			out, log := cmd.OutOrStdout(), cmd.ErrOrStderr()
 			c.Field.Program, c.Field.Log = []string{program}, log
 			switch what {
