@@ -38,7 +38,7 @@ func Plans(ctx context.Context, c Config, log io.Writer) (rows []PlansRow, err e
 
 // plans measures one collective.
 func (c *Config) plans(ctx context.Context, members *crew, r request) (*PlansRow, error) {
-	row := &PlansRow{Hosts: members.hosts(), Processes: max(1, c.Field.Processes), Collective: r.Collective, Bytes: r.Bytes, Rounds: c.Rounds, Transport: c.Way}
+	row := &PlansRow{Hosts: members.hosts(), Processes: max(1, c.Field.Processes), Collective: r.Collective, Bytes: r.Bytes, Rounds: c.Rounds, Way: c.Way}
 	var free, revoked [][]reply
 	var interrupted []int64
 	for round := range c.Rounds {

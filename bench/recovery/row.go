@@ -35,7 +35,7 @@ type PlansRow struct {
 	Collective  string  `json:"collective"`
 	Bytes       int     `json:"bytes"`
 	Rounds      int     `json:"rounds"`
-	Transport   string  `json:"transport"`   // of B
+	Way         string  `json:"way"`
 	Interrupted figure  `json:"interrupted"` // from Revoke to the failure of A's operation at the last member
 	After       []Ratio `json:"after"`       // each operation on B
 }
@@ -43,8 +43,10 @@ type PlansRow struct {
 // Ratio compares operations after a revoke with those at the same place without one: the times of the
 // slowest members, and those from when the last member began to when the last one had its end.
 type Ratio struct {
-	Free, Revoked         figure
-	FreeLast, RevokedLast figure
+	Free        figure `json:"free"`
+	Revoked     figure `json:"revoked"`
+	FreeLast    figure `json:"free_last"`
+	RevokedLast figure `json:"revoked_last"`
 }
 
 // Slowest returns the ratio of the medians of the slowest members.
@@ -87,15 +89,20 @@ func interruption(replies []reply) int64 {
 	return last - begun
 }
 
-// WritePlans writes a table, a line for each row.
+// WritePlans writes a table, a line for each row, with the first three operations after a revoke.
 func WritePlans(w io.Writer, rows []PlansRow) error {
-	text := "| hosts x processes | collective | on | rounds | interrupted everywhere, ms | failure-free, ms | 1st | 2nd | 3rd | 4th | 5th | 1st from the last entry, ms | without |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+	text := "| hosts x processes | collective | rounds | interrupted everywhere, ms | on B without a revoke, ms | 1st | 2nd | 3rd | from the last entry: without, ms | 1st | 2nd | 3rd |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n"
 	for _, r := range rows {
-		text += fmt.Sprintf("| %d x %d | %s, %d B | %s | %d | %v | %v", r.Hosts, r.Processes, r.Collective, r.Bytes, r.Transport, r.Rounds, r.Interrupted, r.After[len(r.After)-1].Free)
-		for _, x := range r.After {
-			text += fmt.Sprintf(" | %.2f", x.Slowest())
+		all := r.After[:3]
+		text += fmt.Sprintf("| %d x %d | %s, %d B, %s | %d | %v | %v", r.Hosts, r.Processes, r.Collective, r.Bytes, r.Way, r.Rounds, r.Interrupted, all[0].Free)
+		for i := range all {
+			text += fmt.Sprintf(" | %.2f", all[i].Slowest())
 		}
-		text += fmt.Sprintf(" | %v | %v |\n", r.After[0].RevokedLast, r.After[0].FreeLast)
+		text += fmt.Sprintf(" | %v", all[0].FreeLast)
+		for i := range all {
+			text += fmt.Sprintf(" | %.2f", all[i].Last())
+		}
+		text += " |\n"
 	}
 	_, err := io.WriteString(w, text)
 	return err
