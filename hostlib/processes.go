@@ -306,7 +306,7 @@ func (p *processes) await(ctx context.Context, start func() *rail.Request) (rail
 		}
 		r.Cancel()
 		<-r.Done()
-		if !errors.Is(err, rail.ErrRestarted) || ctx.Err() != nil {
+		if !p.base.isOfEarlierLife(err) || ctx.Err() != nil {
 			return s, err
 		}
 	}
