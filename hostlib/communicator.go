@@ -111,6 +111,9 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("hostlib: communicator %.32q: %w: a name of %d bytes, want 1 to %d", name, ErrArgument, len(name), maxName)
 	}
+	if strings.HasPrefix(name, pairPrefix) {
+		return nil, fmt.Errorf("hostlib: communicator %q: %w: the name is one of an invitation", name, ErrArgument)
+	}
 	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
 		return nil, fmt.Errorf("hostlib: communicator %q: %w: option %d is nil", name, ErrArgument, i)
 	}
@@ -422,10 +425,11 @@ func (c *Communicator) Leave(ctx context.Context) error {
 // Abort ends the communicator for all members, at once: their operations, and
 // those of this member, fail with a *MemberError that names this member and the
 // reason, of which 512 bytes count. It returns when the communicator has ended
-// here. After the end it does nothing.
+// here. After an end by another member it has a Shrink of the others not wait for this member.
 func (c *Communicator) Abort(reason string) {
 	c.abort(strings.ToValidUTF8(reason, "?"))
 	<-c.done
+	c.quit()
 }
 
 // start queues an operation. Its request is completed by the loop, once that is

@@ -52,7 +52,9 @@
 // more may die meanwhile. A member that is not to wait any more, or has the others not do so, calls
 // Communicator.Revoke: all operations fail at all members with ErrRevoked, nobody counts as dead, and
 // Shrink makes a communicator of all again. Communicator.Agree has the members that live come to one
-// decision, whoever dies meanwhile: whether all have done what some have, for instance. docs/collectives.md has the rules.
+// decision, whoever dies meanwhile: whether all have done what some have, for instance. Communicator.Grow
+// takes spares in the place of the dead: hosts that call Host.AwaitInvitation. docs/collectives.md has the
+// rules, and package hostlib/elastic the loop around these calls.
 //
 // # Goroutines and connections
 //

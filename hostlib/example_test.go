@@ -254,3 +254,52 @@ func ExampleCommunicator_Agree() {
 	// all have space: false
 	// died: []
 }
+
+// Two members take a spare, which knows nothing of them but learns all from their invitation.
+func ExampleCommunicator_Grow() {
+	ctx := context.Background()
+	hosts, members := make([]*hostlib.Host, 3), make([]hostlib.Member, 3)
+	for i := range hosts {
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: fmt.Sprintf("h%d", i)})
+		if err != nil {
+			panic(err)
+		}
+		defer h.Close(ctx)
+		hosts[i], members[i] = h, h.Member()
+	}
+	var wg sync.WaitGroup
+	for rank, host := range hosts {
+		wg.Go(func() {
+			var larger *hostlib.Communicator
+			if rank == 2 {
+				var err error
+				if larger, err = host.AwaitInvitation(ctx); err != nil {
+					panic(err)
+				}
+			} else {
+				comm, err := host.Communicator(ctx, "job-17", members[:2])
+				if err != nil {
+					panic(err)
+				}
+				if larger, err = comm.Grow(ctx, members[2:]); err != nil {
+					panic(err)
+				}
+				if err := comm.Leave(ctx); err != nil {
+					panic(err)
+				}
+			}
+			v := []int64{1}
+			if _, err := hostlib.Allreduce(ctx, larger, reduce.Sum, v, v); err != nil {
+				panic(err)
+			}
+			if rank == 2 {
+				fmt.Println(v, "by", larger.Name())
+			}
+			if err := larger.Leave(ctx); err != nil {
+				panic(err)
+			}
+		})
+	}
+	wg.Wait()
+	// Output: [3] by job-17/1
+}

@@ -107,6 +107,9 @@ type Host struct {
 	revoked    []*Communicator           // those of whose revocation others may not know yet, likewise
 	tombstones tombstones
 	parked     parked
+
+	awaits  chan struct{} // held by who awaits invitations
+	invited chan struct{} // has one when an inviter was parked
 }
 
 // Join makes this process reachable as the host of that name. ctx is for the joining alone.
@@ -118,6 +121,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
 		parked: parked{of: map[string]int{}}, links: newLinks(), rails: railSet{new: map[string]bool{}, removed: map[string]bool{}}, done: make(chan struct{}),
+		awaits: make(chan struct{}, 1), invited: make(chan struct{}, 1),
 	}
 	h.costs.Store(h.cfg.Costs)
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))

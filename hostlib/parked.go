@@ -118,6 +118,12 @@ func (h *Host) park(k *caller) {
 	}
 	p.all = append(p.all, k)
 	p.of[host]++
+	if k.isInvitation() {
+		select {
+		case h.invited <- struct{}{}:
+		default:
+		}
+	}
 	k.timer = time.AfterFunc(parkTimeout, func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

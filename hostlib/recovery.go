@@ -245,6 +245,17 @@ func (c *Communicator) hasQuit() bool {
 	return errors.As(c.ending(), &m) && m.Rank == c.rank
 }
 
+// quit has others that agree not wait for this member, which does not go on with a communicator that
+// has ended.
+func (c *Communicator) quit() {
+	if c.hasLeft || c.hasQuit() || !c.isFormed() {
+		return
+	}
+	if c.startRecovery() == nil { // else nobody waits for it
+		c.agrees(agree.Input{Kind: agree.Quit})
+	}
+}
+
 // ending returns how the loop has ended, as neighbours know it too; nil: it has not.
 func (c *Communicator) ending() error {
 	c.mu.Lock()

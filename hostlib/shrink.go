@@ -55,7 +55,8 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 			}
 			c.dropFormed()
 		}
-		if err := c.formSurvivors(ctx, d, options); err != nil {
+		err = c.formWatched(ctx, func(ctx context.Context) (*Communicator, error) { return c.survivors(ctx, d, options) })
+		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrFormation)) { // else others have died, or have given up
 			return nil, err
 		}
 	}
@@ -73,7 +74,7 @@ func (c *Communicator) takeTurn(ctx context.Context) error {
 	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: another call of Shrink or Agree goes on", context.Cause(ctx))
+		return fmt.Errorf("%w: another call of Shrink, Grow or Agree goes on", context.Cause(ctx))
 	}
 }
 
@@ -95,9 +96,8 @@ func (c *Communicator) settleMembers(ctx context.Context) (agree.Decision, error
 	return d, nil
 }
 
-// formSurvivors forms the communicator of those that a decision leaves. An error is one of this
-// member alone; if others have died, or have given up, there is none.
-func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, options []GroupOption) error {
+// formWatched forms a communicator, to be agreed upon, unless a member dies or gives up meanwhile.
+func (c *Communicator) formWatched(ctx context.Context, form func(context.Context) (*Communicator, error)) error {
 	v := &c.recovery
 	forming, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,27 +110,25 @@ func (c *Communicator) formSurvivors(ctx context.Context, d agree.Decision, opti
 			cancel()
 		}
 	}()
-	smaller, err := c.survivors(forming, d, options)
+	formed, err := form(forming)
 	isDisturbed := forming.Err() != nil
+	if err != nil && isDisturbed && ctx.Err() == nil {
+		err = fmt.Errorf("a member has died, or has given up: %w", err)
+	}
 	cancel()
 	<-watched
 	if err == nil && isDisturbed {
-		smaller.Abort("members have died, or have given up, while it was formed")
+		formed.Abort("members have died, or have given up, while it was formed")
 		err = ErrFormation
 	}
 	if err == nil {
-		v.formed = smaller
+		v.formed = formed
 		return nil
 	}
 	v.mu.Lock()
 	c.giveLocked(isShrink, 0) // which has all others go on
 	c.unlockRecovery()
-	switch {
-	case ctx.Err() != nil, !errors.Is(err, ErrFormation):
-		return err
-	default:
-		return nil
-	}
+	return err
 }
 
 // survivors forms the communicator.
@@ -149,13 +147,19 @@ func (c *Communicator) survivors(ctx context.Context, d agree.Decision, options 
 }
 
 // shrunkName returns the name of the communicator that is made by an agreement of another's
-// members. One that would be too long is cut, and has a digest.
+// members.
 func shrunkName(name string, number uint32) string {
+	return shortened(fmt.Sprintf("%s~%d", name, number))
+}
+
+// shortened returns a name that leaves room for suffixes: one that is too long is cut, and has a
+// digest.
+func shortened(name string) string {
 	const most = maxName - maxSuffix
-	if next := fmt.Sprintf("%s~%d", name, number); len(next) <= most {
-		return next
+	if len(name) <= most {
+		return name
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s~%d", name, number))
+	sum := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("%.*s~%x", most/2, name, sum[:16])
 }
 
@@ -172,7 +176,7 @@ func (c *Communicator) dropFormed() {
 	}
 }
 
-// succeeded notes that all survivors have a communicator. By then nobody misses a decision of the
+// succeeded notes that all members that live have one that was made of this one's. By then nobody misses a decision of the
 // communicator that this one was made of.
 func (c *Communicator) succeeded(s *Communicator) {
 	s.shrunkFrom = c
