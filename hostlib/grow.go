@@ -170,13 +170,13 @@ func (c *Communicator) catchUp(ctx context.Context, next uint32) error {
 		v.decided = false
 		isNext := v.core.Number() >= next
 		if !isNext && !v.core.HasStarted() {
-			c.startLocked(isShrink, 0)
+			c.giveLocked(isShrink, 0)
 		}
-		v.mu.Unlock()
+		c.unlockRecovery()
 		if isNext {
 			return nil
 		}
-		if err := c.awaitRecovery(ctx, func() bool { return v.decided }); err != nil {
+		if err := c.awaitRecovery(ctx, true, func() bool { return v.decided }); err != nil {
 			return err
 		}
 	}

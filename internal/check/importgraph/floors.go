@@ -49,6 +49,7 @@ var folders = []folder{
 	{"internal/daemon", Daemons},
 	{"hostlib/scoll", Services},
 	{"hostlib/conformance", Services},
+	{"hostlib/elastic", Services},
 	{"hostlib", Host},
 	{"membership", Host},
 	{"hostlib/rail", Host},
