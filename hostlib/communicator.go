@@ -417,6 +417,9 @@ func (c *Communicator) Leave(ctx context.Context) error {
 	}
 	_, err := c.start(session.Operation{Collective: wire.Barrier, Last: true}, nil, asked).finishOrEnd(ctx)
 	if err != nil {
+		if c.Err() != nil {
+			c.endDirect(fmt.Errorf("%w: it was left", ErrEnded))
+		}
 		return fmt.Errorf("hostlib: leaving %q: %w", c.name, err)
 	}
 	return nil
@@ -430,6 +433,7 @@ func (c *Communicator) Abort(reason string) {
 	c.abort(strings.ToValidUTF8(reason, "?"))
 	<-c.done
 	c.quit()
+	c.endDirect(fmt.Errorf("%w: this member has called Abort", ErrEnded))
 }
 
 // start queues an operation. Its request is completed by the loop, once that is

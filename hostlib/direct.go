@@ -14,7 +14,8 @@ import (
 // direct are the messages of Send and Recv. A member's death ends those with it alone, and the
 // operations of the communicator: the others go on, as long as it can be shrunk.
 type direct struct {
-	space *rail.TagSpace // nil: there are no others, or no messages
+	space  *rail.TagSpace // nil: there are no others, or no messages
+	ending sync.Once      // of it: a later communicator's may have its number
 
 	mu    sync.Mutex
 	part  *rail.TagSpace // nil: it is not formed yet
@@ -117,6 +118,8 @@ func (c *Communicator) endMessages(f *wire.Fail) {
 	}
 	if c.messagesEnd() {
 		c.endDirect(c.Err())
+	} else if c.direct.space != nil {
+		c.direct.space.Watch() // nobody else finds out any more who dies
 	}
 }
 
@@ -142,6 +145,6 @@ func (c *Communicator) endDirect(why error) {
 	d.end = cmp.Or(d.end, why)
 	d.mu.Unlock()
 	if d.space != nil {
-		d.space.Close()
+		d.ending.Do(d.space.Close)
 	}
 }

@@ -187,7 +187,7 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 		return of, nil
 	case errors.Is(err, rail.ErrTruncated):
 		return of, fmt.Errorf("%w: %d elements from rank %d", ErrTruncated, of.Elements, m.peer)
-	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrAbsent),
+	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrUnreachable), errors.Is(err, rail.ErrAbsent),
 		errors.Is(err, rail.ErrRestarted) && !m.c.isOfEarlierLife(err):
 		m.c.lost(m.peer, err)
 	}
@@ -197,6 +197,8 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 	switch {
 	case errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrWithdrawn):
 		return of, ErrCanceled
+	case errors.Is(err, rail.ErrClosed):
+		return of, fmt.Errorf("%w: %w", ErrEnded, ErrClosed)
 	}
 	return of, fmt.Errorf("hostlib: a message with rank %d: %w", m.peer, err)
 }

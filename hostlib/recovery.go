@@ -1,7 +1,6 @@
 package hostlib
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,7 +162,11 @@ func (c *Communicator) closeRecovery() {
 	if v.space != nil {
 		v.space.Close()
 	}
-	c.endDirect(cmp.Or(c.Err(), ErrEnded))
+	why := fmt.Errorf("%w: it was made again, or ended too long ago", ErrEnded)
+	if c.host.Err() != nil {
+		why = fmt.Errorf("%w: %w", ErrEnded, ErrClosed)
+	}
+	c.endDirect(why)
 }
 
 // startRecovery has this member take part in agreements, if it does not yet.

@@ -72,7 +72,7 @@ func (p *Peer) reaches(now core.Time, e *effects) {
 		return
 	}
 	wants := p.wants
-	if p.under > 0 && (p.isAgreed || p.losses > 0) {
+	if p.under > 0 && (p.isAgreed || p.losses > 0 || p.watched > 0) {
 		wants |= 1 << rail.Message // otherwise nobody finds out what became of the peer
 	}
 	for class := range rail.Class(classes) {

@@ -40,6 +40,7 @@ type Peer struct {
 	rails       []Failure                       // that have failed, the latest last
 	losses      uint64                          // of sessions
 	under       int                             // requests that are under way
+	watched     int                             // spaces that are
 }
 
 // classes is the number of classes of connections that carry messages.

@@ -2,6 +2,8 @@ package rail
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 )
@@ -18,8 +20,9 @@ type TagSpace struct {
 
 // space is one that is open.
 type space struct {
-	onLoss func(*Peer)        // nil: nobody wants to know
-	peers  map[*Peer]struct{} // that it has; of the node's lock
+	onLoss    func(*Peer)        // nil: nobody wants to know
+	peers     map[*Peer]struct{} // that it has; of the node's lock, as isWatched
+	isWatched bool
 }
 
 // lost notes that buffered messages to a peer may not have arrived.
@@ -96,9 +99,44 @@ func (s *TagSpace) Close() {
 	for p := range s.of.peers {
 		p.spaces--
 		p.expect(p.spaces > 0)
+		if s.of.isWatched {
+			p.watch(-1)
+		}
 		s.node.drop(p)
 	}
 	s.of.peers = nil
+}
+
+// Watch has connections be made for receives in the space, too: so they fail when their peer is dead.
+func (s *TagSpace) Watch() {
+	s.node.mu.Lock()
+	var peers []*Peer
+	if !s.of.isWatched {
+		s.of.isWatched = true
+		peers = slices.Collect(maps.Keys(s.of.peers))
+		for _, p := range peers {
+			p.watch(1)
+		}
+	}
+	s.node.mu.Unlock()
+	for _, p := range peers { // calls of others follow, who may hold that lock
+		p.call()
+	}
+}
+
+// watch counts spaces that are watched.
+func (p *Peer) watch(more int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watched += more
+}
+
+// call has the peer be called if something waits for it.
+func (p *Peer) call() {
+	var e effects
+	p.mu.Lock()
+	defer p.unlock(&e)
+	p.settle(p.node.clock.Now(), &e)
 }
 
 // Cancel does so with what is under way with one peer, which is dead, say. The space stays open.
@@ -115,6 +153,9 @@ func (s *TagSpace) Peer(name string) (*Peer, error) {
 		s.of.peers[p] = struct{}{}
 		p.spaces++
 		p.expect(true)
+		if s.of.isWatched {
+			p.watch(1)
+		}
 	}
 	return p, err
 }
