@@ -428,7 +428,8 @@ func (c *Communicator) Leave(ctx context.Context) error {
 // Abort ends the communicator for all members, at once: their operations, and
 // those of this member, fail with a *MemberError that names this member and the
 // reason, of which 512 bytes count. It returns when the communicator has ended
-// here. After an end by another member it has a Shrink of the others not wait for this member.
+// here. After an end by another member it has a Shrink of the others not wait for this member, and
+// ends the messages of this member that another's death has left.
 func (c *Communicator) Abort(reason string) {
 	c.abort(strings.ToValidUTF8(reason, "?"))
 	<-c.done
