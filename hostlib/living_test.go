@@ -186,7 +186,10 @@ func TestWhatEndsMessages(t *testing.T) {
 			comms := form(t, "test", hosts, members)
 			die(t, hosts, 1)
 			ended(t, without(comms, 1)[0], comms[2], comms[3])
-			own := []*Message{StartRecv(comms[2], 3, 1, make([]int64, 1)), StartSend(comms[2], 3, 1, make([]int64, 100_000))}
+			own := []*Message{StartRecv(comms[2], 3, 1, make([]int64, 1))}
+			if !by.isAll { // a sender may see a message as sent that the other member drops when it is revoked
+				own = append(own, StartSend(comms[2], 3, 1, make([]int64, 100_000)))
+			}
 			theirs := StartRecv(comms[3], 0, 1, make([]int64, 1))
 			by.end(t, comms[2])
 			for _, m := range append(own, StartRecv(comms[2], 3, 1, make([]int64, 1))) {
