@@ -413,6 +413,9 @@ func (s *story) await(v *verdict) error {
 	err := s.world.Await(time.Minute, func() bool {
 		return !slices.ContainsFunc(s.crews, func(c *crew) bool { return !c.settled() })
 	})
+	if err == nil && s.revokes() {
+		err = s.world.RunFor(detection + longest) // for notices to members that have ended otherwise
+	}
 	for _, c := range s.crews {
 		if err == nil {
 			err = c.checkDeaths(v)
