@@ -41,7 +41,8 @@
 //
 // # What happens after an interruption
 //
-//  1. The member that has got an error revokes the communicator, so that all others return from work.
+//  1. The member that has got an error has all others return from work: it revokes the communicator, or
+//     leaves it to the death that has ended it for 100 ms.
 //  2. All agree that they go on, and shrink the communicator.
 //  3. The lowest rank asks which of the spares await an invitation, as many as members are missing,
 //     and the communicator grows by those that answer within Config.SpareWait.

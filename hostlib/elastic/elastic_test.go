@@ -215,6 +215,24 @@ func TestDeaths(t *testing.T) {
 	}
 }
 
+// TestInterruptsMessages: a member that waits for a message of one that has found a death goes on, too.
+func TestInterruptsMessages(t *testing.T) {
+	r := newRig(t, 3, 0)
+	r.work = func(p *process, is point, of int64, comm *hostlib.Communicator) error {
+		switch {
+		case is != computes || of != 2 || comm.Name() != r.Name:
+		case p == r.all[0]:
+			return p.die()
+		case p == r.all[1]:
+			_, err := hostlib.Recv(t.Context(), comm, 2, 1, make([]int64, 1))
+			return err
+		}
+		return nil
+	}
+	r.run()
+	r.wantModel(r.all[1:]...)
+}
+
 // TestTwoDie: two members die at once, or the second one when the first interrupts the others.
 func TestTwoDie(t *testing.T) {
 	for dead := range 4 {

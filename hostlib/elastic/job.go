@@ -70,9 +70,8 @@ func (j *job) settle(ctx context.Context, failure error) (goesOn bool, err error
 	default:
 		flags = isEnough
 	}
-	var death *hostlib.MemberError
-	if failure != nil && !errors.As(j.comm.Err(), &death) { // which all get; by a revoke they would not know who has died
-		j.comm.Revoke() // others may wait for this member
+	if failure != nil { // others may wait for this member
+		defer j.interrupt()()
 	}
 	a, err := j.agree(ctx, flags)
 	switch {
@@ -90,6 +89,22 @@ func (j *job) settle(ctx context.Context, failure error) (goesOn bool, err error
 	}
 	j.finish(ctx, a.Failed)
 	return false, err
+}
+
+// deathSpreads is longer than a member's death takes to end the communicator at all.
+const deathSpreads = 100 * time.Millisecond
+
+// interrupt has all others return from work; the caller calls the function when they have. After a
+// death those that are in collectives do so by themselves; by a revoke that comes first they would
+// not know who has died, whom they then had to find dead themselves.
+func (j *job) interrupt() (done func()) {
+	var death *hostlib.MemberError
+	if errors.As(j.comm.Err(), &death) {
+		timer := time.AfterFunc(deathSpreads, j.comm.Revoke)
+		return func() { timer.Stop() }
+	}
+	j.comm.Revoke()
+	return func() {}
 }
 
 // agree agrees on flags. That members have died is no error.
