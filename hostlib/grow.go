@@ -72,7 +72,7 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 	if err != nil || larger != nil {
 		return larger, err
 	}
-	if c.knowsDead() { // which ends this communicator, too
+	if len(c.Failed()) > 0 { // which ends this communicator, too
 		select {
 		case <-c.over:
 		case <-ctx.Done():
@@ -87,18 +87,6 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 		return nil, fmt.Errorf("%w: %w", whyNot, context.Cause(forming))
 	}
 	return nil, whyNot
-}
-
-// knowsDead reports whether a member is known to have died.
-func (c *Communicator) knowsDead() bool {
-	c.recovery.mu.Lock()
-	defer c.recovery.mu.Unlock()
-	for rank := range c.members {
-		if c.recovery.core.IsDead(uint32(rank)) {
-			return true
-		}
-	}
-	return false
 }
 
 // checkGrowth reports what cannot be, and returns the options of the new communicator.

@@ -366,3 +366,17 @@ func TestAwaitInvitationEnds(t *testing.T) {
 		t.Errorf("got %v, want %v", err, ErrClosed)
 	}
 }
+
+// TestGrowOntoSwitches: what has grown has a tree of switches of its own, which reaches the spare.
+func TestGrowOntoSwitches(t *testing.T) {
+	f := newFabric(t, 2, nil)
+	hosts, members := f.join(patient)
+	comms := form(t, "test", hosts[:3], members[:3])
+	offloaded(t, comms, 0)
+	larger := grown(t, comms, hosts[3:])
+	offloaded(t, larger, 0)
+	wantTransport(t, sum(t, larger, 1000), Offload)
+	wantTransport(t, sum(t, comms, 1000), Offload)
+	leave(t, comms)
+	leave(t, larger)
+}
