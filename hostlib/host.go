@@ -43,8 +43,11 @@ func (m Member) process() string { return processName(m.Host, m.Process) }
 
 // isProcess reports whether that is its name.
 func (m *Member) isProcess(name string) bool {
-	label, is := strings.CutPrefix(name, m.Host)
-	return is && (label == "" && m.Process == "" || m.Process != "" && len(label) == 1+len(m.Process) && label[1:] == m.Process && label[0] == '#')
+	rest, is := strings.CutPrefix(name, m.Host)
+	if is && m.Process != "" {
+		rest, is = strings.CutPrefix(rest, peering.Mark)
+	}
+	return is && rest == m.Process
 }
 
 // validate reports what is wrong with a member's name. Others report it, and the manager
