@@ -200,49 +200,6 @@ func (c *Communicator) canShrink() bool {
 	return (kind == wire.FailDead || kind == wire.FailRevoked) && c.isFormed()
 }
 
-// arrange returns the ranks by leaf, and by host, for schedule.Call.Order.
-func arrange(members []Member) []int {
-	places := make([][]string, len(members))
-	for rank, m := range members {
-		places[rank] = []string{m.Leaf, m.Host}
-	}
-	return schedule.InOrder(places)
-}
-
-// checkMembers returns this host's rank among members.
-func (h *Host) checkMembers(members []Member) (int, error) {
-	if len(members) == 0 || len(members) > wire.MaxRank {
-		return 0, fmt.Errorf("%w: %d of them, want 1 to %d", ErrMembers, len(members), wire.MaxRank)
-	}
-	own, seen, at := -1, make(map[string]int, len(members)), make(map[string]int, len(members))
-	processes := make(map[string]int, len(members))
-	for i, m := range members {
-		if m.Host == "" || m.Addr == "" && h.locate == nil {
-			return 0, fmt.Errorf("%w: rank %d lacks a host or an address", ErrMembers, i)
-		}
-		if err := m.validate(); err != nil {
-			return 0, fmt.Errorf("%w: rank %d: %w", ErrMembers, i, err)
-		}
-		if first, twice := seen[m.process()]; twice {
-			return 0, fmt.Errorf("%w: %s is rank %d and rank %d", ErrMembers, m.process(), first, i)
-		}
-		if processes[m.Host]++; processes[m.Host] > maxProcesses {
-			return 0, fmt.Errorf("%w: host %s has more than %d processes", ErrMembers, m.Host, maxProcesses)
-		}
-		if first, twice := at[m.Addr]; twice && m.Addr != "" {
-			return 0, fmt.Errorf("%w: %s is the address of rank %d (%s) and of rank %d (%s)", ErrMembers, m.Addr, first, members[first].process(), i, m.process())
-		}
-		seen[m.process()], at[m.Addr] = i, i
-		if m.Host == h.name && m.Process == h.cfg.Process {
-			own = i
-		}
-	}
-	if own < 0 {
-		return 0, fmt.Errorf("%w: this host, %s, is not among the %d", ErrMembers, processName(h.name, h.cfg.Process), len(members))
-	}
-	return own, nil
-}
-
 // open starts what the communicator runs on.
 func (c *Communicator) open() error {
 	cfg := &c.host.cfg

@@ -94,7 +94,6 @@ func (x *exchange) finish(t *testing.T, comms []*Communicator, dead ...int) {
 // under way, and later ones. Operations fail, and messages with the dead, as soon as the death is known
 // by membership or by connections.
 func TestMessagesOutliveDeaths(t *testing.T) {
-	const n = 5
 	for _, by := range []string{"membership", "connections", "processes"} {
 		for _, dead := range [][]int{{0, 1}, {1, 0}, {2, 4}, {4, 3}} {
 			t.Run(fmt.Sprintf("%s/%v", by, dead), func(t *testing.T) {

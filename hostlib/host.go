@@ -9,14 +9,10 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
-	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/attach"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/lldp"
@@ -24,57 +20,6 @@ import (
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
-
-// Member is one member of a group: a host of the fabric, and where it is to be
-// reached.
-type Member struct {
-	Host string // name in the fabric's topology
-	Addr string // TCP address of its Join; empty: where Config.Membership or Config.Resolve says
-	// Process is the label of one of several processes of the host (Config.Process);
-	// empty where there is one.
-	Process string
-	// Leaf names the switch that the host is connected to, or its rack; empty: it is not known.
-	// Algorithms of hosts arrange members by leaf, so that less goes between leaves.
-	Leaf string
-}
-
-// process returns the name of a member's process among all.
-func (m Member) process() string { return processName(m.Host, m.Process) }
-
-// isProcess reports whether that is its name.
-func (m *Member) isProcess(name string) bool {
-	rest, is := strings.CutPrefix(name, m.Host)
-	if is && m.Process != "" {
-		rest, is = strings.CutPrefix(rest, peering.Mark)
-	}
-	return is && rest == m.Process
-}
-
-// validate reports what is wrong with a member's name. Others report it, and the manager
-// takes UTF-8 alone.
-func (m Member) validate() error {
-	name := m.process()
-	switch {
-	case m.Host == "":
-		return errors.New("no host name")
-	case len(m.Host) > maxName:
-		return fmt.Errorf("a host name of %d bytes, want at most %d", len(m.Host), maxName)
-	case len(name) > maxName:
-		return fmt.Errorf("a process label of %d bytes after a host name of %d, want at most %d", len(m.Process), len(m.Host), max(0, maxName-len(m.Host)-len(peering.Mark)))
-	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("the name %q is not printable UTF-8", name)
-	case strings.Count(name, peering.Mark) > min(1, len(m.Process)):
-		return fmt.Errorf("the name %q has a %q", name, peering.Mark)
-	}
-	return nil
-}
-
-func processName(host, label string) string {
-	if label == "" {
-		return host
-	}
-	return host + peering.Mark + label
-}
 
 // Host is this process's place in the fabric: where other members reach it.
 type Host struct {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agree"
 	"github.com/tributary-fabric/tributary/internal/core/revoke"
-	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/membership"
 )
@@ -278,112 +276,6 @@ func (c *Communicator) notify() {
 		}
 		return isOver
 	})
-}
-
-// isOfEarlierLife reports whether requests have failed because the other host has started again, and
-// had not been heard of since the communicator was formed: it is a member as it is now.
-func (c *Communicator) isOfEarlierLife(err error) bool {
-	var p *rail.PeerError
-	return errors.Is(err, rail.ErrRestarted) && errors.As(err, &p) && p.LastUp.Before(c.recovery.formedAt)
-}
-
-// hearing takes another member's messages, and notes its death, in the goroutine of who reads.
-type hearing struct {
-	c      *Communicator
-	ctx    context.Context // of all of the communicator's
-	rank   uint32
-	from   *rail.Peer
-	then   func(rail.Status, error) // take
-	buffer [pieceMost]byte
-	whole  []byte
-	isLost bool
-}
-
-func (h *hearing) next() { h.c.recovery.part.RecvThen(h.from, 0, 0, h.buffer[:], h.then) }
-
-func (h *hearing) take(status rail.Status, err error) {
-	c := h.c
-	switch {
-	case h.ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed), errors.Is(err, peer.ErrClosed):
-		return
-	case err == nil && status.Size > 0:
-		h.isLost = false
-		h.whole = append(h.whole, h.buffer[1:status.Size]...)
-		if len(h.whole) > agree.MaxMessage(len(c.members)) {
-			h.refuse()
-		} else if h.buffer[0] == 0 {
-			c.agrees(agree.Input{Kind: agree.Message, Rank: h.rank, Bytes: h.whole})
-			h.whole = h.whole[:0]
-		}
-	case err == nil, errors.Is(err, rail.ErrTruncated):
-		h.refuse()
-	case h.isLost, errors.Is(err, rail.ErrRestarted) && !c.isOfEarlierLife(err), errors.Is(err, rail.ErrAbsent):
-		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
-		c.recovery.mu.Lock()
-		c.reportDeath(h.rank, err.Error())
-		c.unlockRecovery()
-		return
-	default: // it may live, and lack what was on its way
-		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !c.isOfEarlierLife(err), h.whole[:0] // canceled by this host, which may be closing
-		v := &c.recovery
-		v.mu.Lock()
-		v.send(h.rank, agree.PingMessage())
-		for _, m := range v.sent[h.rank] {
-			v.send(h.rank, m)
-		}
-		c.unlockRecovery()
-	}
-	h.next()
-}
-
-// refuse drops what no member sends.
-func (h *hearing) refuse() {
-	h.c.host.malformed.Add(1)
-	h.whole = h.whole[:0]
-}
-
-// send has a message be sent. The caller holds the lock, and gives it back by unlockRecovery.
-func (v *recovery) send(to uint32, b []byte) { v.outbox = append(v.outbox, letter{to, b}) }
-
-// unlockRecovery gives the lock back, and sends what is to be sent, if nobody does.
-func (c *Communicator) unlockRecovery() {
-	v := &c.recovery
-	for !v.isSending && len(v.outbox) > 0 {
-		v.isSending = true
-		v.outbox, v.sending = v.sending[:0], v.outbox
-		v.mu.Unlock()
-		for _, l := range v.sending {
-			v.write(v.peers[l.to], l.bytes)
-		}
-		v.mu.Lock()
-		clear(v.sending)
-		v.isSending = false
-	}
-	dead := v.dead
-	v.dead = nil
-	v.mu.Unlock()
-	for _, p := range dead {
-		c.direct.space.Cancel(p)
-	}
-}
-
-// write sends a message in pieces.
-func (v *recovery) write(to *rail.Peer, b []byte) {
-	for len(b) > 0 {
-		n := min(len(b), pieceMost-1)
-		more := byte(0)
-		if n < len(b) {
-			more = 1
-		}
-		v.piece = append(append(v.piece[:0], more), b[:n]...)
-		r := v.part.StartBuffered(to, 0, v.piece) // what is lost is noticed by the receive
-		if _, isDone, _ := r.Test(); isDone {
-			r.Release()
-		} else {
-			v.piece = nil
-		}
-		b = b[n:]
-	}
 }
 
 // agrees steps this member's part in agreements.
