@@ -131,7 +131,10 @@ func (s *story) checkRevoked(c *crew) error {
 	}
 	isNotified := func(h *Host) bool { _, is := h.revokes.core.Notice(); return is }
 	bound := c.revocation.at.Add(detection + time.Duration(len(s.plan)+1)*longest)
-	anybody := slices.ContainsFunc(c.Hosts, func(h *Host) bool { return h.Ended != nil && h.Ended.Kind == wire.FailRevoked })
+	anybody := false
+	for r, h := range c.Hosts {
+		anybody = anybody || s.world.Alive(c.Nodes[r]) && h.Ended != nil && h.Ended.Kind == wire.FailRevoked
+	}
 	for r, h := range c.Hosts {
 		switch {
 		case !s.world.Alive(c.Nodes[r]) || !anybody || h.Left:
