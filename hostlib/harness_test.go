@@ -221,6 +221,14 @@ func joinAll(t testing.TB, h hooks.Hooks, names []string, change ...func(*Config
 	return hosts, members
 }
 
+// fewer returns all cases, or with -short, under the race detector in CI, the last.
+func fewer[T any](cases ...T) []T {
+	if testing.Short() {
+		return cases[len(cases)-1:]
+	}
+	return cases
+}
+
 // joinOne joins a host, which is closed when the test ends.
 func joinOne(t testing.TB, name string, change ...func(*Config)) *Host {
 	t.Helper()

@@ -34,7 +34,7 @@ func takes(ctx context.Context, t *testing.T, m *Message, v []int64, from, n int
 func TestMessagesOutliveAnyDeath(t *testing.T) {
 	const a, b = 5, 6 // whose parent in the tree of hosts is rank 4
 	names := []string{"h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"}
-	for _, dead := range [][]int{{0}, {4}, {7}, {0, 4, 7}} {
+	for _, dead := range fewer([]int{0}, []int{4}, []int{7}, []int{0, 4, 7}) {
 		for _, n := range []int{1, 100_000, 1_000_000} {
 			t.Run(fmt.Sprintf("%v, %d elements", dead, n), func(t *testing.T) {
 				hosts, members := joinAs(t, names, patient)
@@ -50,7 +50,7 @@ func TestMessagesOutliveAnyDeath(t *testing.T) {
 
 // TestMessagesOfProcessesOutliveDeaths is that for processes that share memory.
 func TestMessagesOfProcessesOutliveDeaths(t *testing.T) {
-	for _, dead := range []int{0, 1, 2, 3} {
+	for _, dead := range fewer(0, 1, 2, 3) {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			hosts, members := joinProcesses(t, []int{2, 1, 3}, patient)
 			outlive(t, hosts, form(t, "test", hosts, members), 4, 5, 100_000, die, dead)
