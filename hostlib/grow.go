@@ -65,7 +65,9 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 		return c.host.Communicator(ctx, name, in.Members, in.Options.option())
 	})
 	var larger *Communicator
-	if whyNot == nil { // so all have begun, and each is to report whether it has formed it
+	if whyNot != nil {
+		c.disown()
+	} else { // so all have begun, and each is to report whether it has formed it
 		larger, err = c.allFormed()
 	}
 	g.end(larger != nil)
@@ -139,6 +141,14 @@ func (c *Communicator) compareGrowth(ctx context.Context, wanted digest) error {
 	return c.catchUp(ctx, uint32(next))
 }
 
+// disown has no later call return the decision of the agreement for which this member has given its flags
+// last: who has waited for it has passed it over.
+func (c *Communicator) disown() {
+	c.recovery.mu.Lock()
+	defer c.recovery.mu.Unlock()
+	c.recovery.given = 0
+}
+
 // nextAgreement returns the number of the first agreement for which this member has not given flags.
 func (c *Communicator) nextAgreement() uint32 {
 	v := &c.recovery
@@ -159,6 +169,7 @@ func (c *Communicator) catchUp(ctx context.Context, next uint32) error {
 		isNext := v.core.Number() >= next
 		if !isNext && !v.core.HasStarted() {
 			c.giveLocked(isShrink, 0)
+			v.given = 0 // no later call's, if ctx ends first
 		}
 		c.unlockRecovery()
 		if isNext {

@@ -349,13 +349,14 @@ func (c *Communicator) ends(err error) {
 func (c *Communicator) refuseAll(err error) {
 	c.ends(err)
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.end = cmp.Or(c.end, err)
 	for id, r := range c.requests {
 		delete(c.requests, id)
 		r.fail(c.err)
 	}
-	c.messaging.end()
+	c.messaging.refuse()
+	c.mu.Unlock()
+	c.messaging.end() // without the lock, since that may find a peer lost
 }
 
 // entered notes a new epoch, and notifies the manager.

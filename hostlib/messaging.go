@@ -207,11 +207,16 @@ func (c *Communicator) finishMessages(ctx context.Context) {
 	}
 }
 
+// refuse lets no operation begin any more.
+func (m *messaging) refuse() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.isOver = true
+}
+
 // end cancels what is under way: the communicator has ended.
 func (m *messaging) end() {
-	m.mu.Lock()
-	m.isOver = true
-	m.mu.Unlock()
+	m.refuse()
 	if m.space != nil {
 		m.space.Close()
 	}

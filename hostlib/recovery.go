@@ -44,7 +44,7 @@ type recovery struct {
 	piece           []byte       // of who sends
 	dead            []*rail.Peer // with whom messages are to be ended, likewise
 
-	given     uint64         // for what this member has given its flags last: isShrink, isAgree
+	given     uint64         // for what this member has given its flags last: isShrink, isAgree; 0: for no later call
 	decided   bool           // there is a decision that was not acted on
 	decision  agree.Decision // the last
 	formed    *Communicator  // by the last decision; nil: it was not

@@ -58,17 +58,20 @@ func (c *Communicator) openRevocation() (err error) {
 func (c *Communicator) revokes(in revoke.Input) {
 	v := &c.revocation
 	v.mu.Lock()
-	tooMany := c.revokesLocked(in)
+	tooMany, why := c.revokesLocked(in)
 	v.mu.Unlock()
+	if why != nil { // where a death has ended it before; without the lock, since that may find a peer lost
+		c.endDirect(why)
+	}
 	if tooMany != nil {
 		tooMany.closeRevocation()
 	}
 }
 
-func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator) {
+func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator, why error) {
 	v := &c.revocation
 	if v.core == nil || v.isClosed || in.Kind == revoke.Dead && !v.isFormed { // whose death was of an earlier life
-		return nil
+		return nil, nil
 	}
 	v.isFormed = v.isFormed || in.Kind == revoke.Formed
 	v.out.Reset()
@@ -82,8 +85,8 @@ func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator) {
 	if v.out.Delivered {
 		n, _ := v.core.Notice()
 		f := wire.Fail{Kind: wire.FailRevoked, Rank: n.By}
-		c.ends(c.failure(&f))
-		c.endDirect(c.failure(&f)) // where a death has ended it before
+		why = c.failure(&f)
+		c.ends(why)
 		// Final: where it is being left, it does not wait for the goodbye of those that are revoked.
 		c.loop.Add(item{in: endpoint.Input{Kind: endpoint.Failed, News: &endpoint.News{Fail: f}}, final: true})
 	}
@@ -91,7 +94,7 @@ func (c *Communicator) revokesLocked(in revoke.Input) (tooMany *Communicator) {
 	if v.out.Settled {
 		c.host.dropRevoked(c)
 	}
-	return tooMany
+	return tooMany, why
 }
 
 // sayRevoked sends a notice on the newest connection that takes it. The caller holds the lock.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/elastic"
+	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -74,8 +75,10 @@ func list(names string) (all []hostlib.Member) {
 // join is a member or a spare: it runs the job to its end.
 func join(name string, config elastic.Config) error {
 	ctx := context.Background()
-	c := hostlib.Config{Name: name, DeadAfter: 2 * time.Second}
+	zone := &membership.Config{} // which finds who dies
+	c := hostlib.Config{Name: name, Membership: zone, DeadAfter: 2 * time.Second}
 	for _, m := range append(config.Members, config.Spares...) {
+		zone.Bootstrap = append(zone.Bootstrap, m.Addr)
 		if m.Host == name {
 			c.Listen = m.Addr
 		}

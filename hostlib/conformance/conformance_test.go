@@ -27,7 +27,7 @@ func form(t *testing.T, n int, options ...hostlib.GroupOption) []*hostlib.Commun
 	var hosts []*hostlib.Host
 	var members []hostlib.Member
 	for i := range n {
-		h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Leaf: fmt.Sprint("l", i%3)})
+		h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Leaf: fmt.Sprint("l", i%3), DeadAfter: patience})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func formProcesses(t *testing.T, counts []int, options ...hostlib.GroupOption) [
 	for k := range slices.Max(counts) {
 		for i, n := range counts {
 			if k < n {
-				h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Process: fmt.Sprint("p", k)})
+				h, err := hostlib.Join(within(t), hostlib.Config{Name: fmt.Sprint("h", i), Process: fmt.Sprint("p", k), DeadAfter: patience})
 				if err != nil {
 					t.Fatal(err)
 				}
