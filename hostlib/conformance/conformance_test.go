@@ -15,6 +15,9 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
+// patience is after how long a silent member counts as dead: what holds up the test's process kills none.
+const patience = 10 * time.Minute
+
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	t.Cleanup(cancel)
@@ -260,6 +263,9 @@ func TestOnTree(t *testing.T) {
 		cfg := few()
 		cfg.Collectives = onTree
 		r := try(t, form(t, n, hostlib.OnTree()), cfg)
+		if n == 1 { // which needs no tree
+			continue
+		}
 		if r.Transports[hostlib.HostTree] == 0 || r.Transports[hostlib.HostTree] < 5*r.Transports[hostlib.Hosts] {
 			t.Errorf("%d members: %+v", n, r)
 		}
