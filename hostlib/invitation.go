@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -63,8 +62,6 @@ const (
 	pairPrefix    = "~invitation/" // of the names of pairs
 	maxInvitation = 64 << 20       // bytes
 	ofSpare       = 0              // ranks of a pair
-	pairWithin    = time.Second    // that a spare waits for an inviter that has called, and may have given up
-	askAgain      = 50 * time.Millisecond
 	ofInviter     = 1
 )
 
@@ -88,7 +85,7 @@ func (h *Host) pairMembers(k *caller) (members []Member, isOne bool) {
 
 // formPair forms the communicator of a spare and its inviter.
 func (h *Host) formPair(ctx context.Context, members []Member) (*Communicator, error) {
-	return h.single(ctx, pairName(members[ofSpare], members[ofInviter]), members, pairOptions, subcommunicator{onHosts: true, isPair: true})
+	return h.single(ctx, pairName(members[ofSpare], members[ofInviter]), members, pairOptions, subcommunicator{onHosts: true})
 }
 
 var pairOptions = optionsOf([]GroupOption{OnTreeOfHosts()})
@@ -217,7 +214,7 @@ func (h *Host) parkedInvitation() (*caller, []Member) {
 
 // answer does what an inviter wants. Without an error and a communicator that is done.
 func (h *Host) answer(ctx context.Context, members []Member) (*Communicator, error) {
-	forming, cancel := context.WithTimeout(ctx, min(pairWithin, h.cfg.DeadAfter))
+	forming, cancel := context.WithTimeout(ctx, h.cfg.DeadAfter) // the inviter may have gone meanwhile
 	defer cancel()
 	pair, err := h.formPair(forming, members)
 	if err != nil {
@@ -299,16 +296,13 @@ func (h *Host) inviteEach(ctx context.Context, spares []Member, kind invitationK
 	var all sync.WaitGroup
 	for _, m := range spares {
 		all.Go(func() {
-			for ctx.Err() == nil {
-				pair, err := h.invite(ctx, h.Member(), m, text)
-				if err == nil && h.leavePair(ctx, pair) == nil {
-					heard <- m
-					return
-				}
-				select { // it may have given up on an earlier call of this host
-				case <-time.After(askAgain):
-				case <-ctx.Done():
-				}
+			pair, err := h.invite(ctx, h.Member(), m, text)
+			if err != nil {
+				return
+			}
+			// Also when others have answered: a spare that has left waits for the goodbye of this host.
+			if h.leavePair(h.ctx, pair) == nil {
+				heard <- m
 			}
 		})
 	}

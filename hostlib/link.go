@@ -350,9 +350,6 @@ func (s *stream) hear(c *peer.Conn, w *word) {
 	case w.kind == closes && (w.from == 0 || w.from == s.theirs || s.theirs == 0):
 		l.end(s)
 		l.later()
-		if l.c.sub.isPair && l.met == 0 { // the inviter, which would have waited
-			news = append(news, item{in: endpoint.Input{Kind: endpoint.Cancel, News: &endpoint.News{Reason: "the other has given up"}}})
-		}
 	}
 	l.mu.Unlock()
 	for _, i := range news {

@@ -13,7 +13,6 @@ type subcommunicator struct {
 	ranks   []int          // in the other, by rank here; nil: they are the same
 	bundle  manager.Bundle // of its group at the manager
 	onHosts bool           // it has no such group
-	isPair  bool           // of a spare and its inviter, which ends when that does not call any more
 	leads   *processes     // it is the one of the lowest ranks of hosts
 	radix   int            // of its tree of hosts; 0: as that of any
 }
