@@ -53,12 +53,13 @@ func (c *Communicator) reach(rank int) (*rail.TagSpace, *rail.Peer, error) {
 	case c.messaging.err != nil:
 		return nil, nil, fmt.Errorf("hostlib: messages between members: %w", c.messaging.err)
 	}
-	if err := c.directErr(rank); err != nil {
-		return nil, nil, err
-	}
+	ended := c.endOfMessages()
 	d := &c.direct
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := cmp.Or(c.withoutMessages(rank), ended); err != nil {
+		return nil, nil, err
+	}
 	p, err := c.peerIn(d.space, &d.peers, rank)
 	if err != nil {
 		return nil, nil, fmt.Errorf("hostlib: messages between members: %w", err)
@@ -68,17 +69,29 @@ func (c *Communicator) reach(rank int) (*rail.TagSpace, *rail.Peer, error) {
 
 // directErr returns why there are no messages with a member; nil: there are.
 func (c *Communicator) directErr(rank int) error {
-	ended := c.Err()
-	if !c.messagesEnd() {
-		ended = nil
-	}
+	ended := c.endOfMessages()
+	c.direct.mu.Lock()
+	defer c.direct.mu.Unlock()
+	return cmp.Or(c.withoutMessages(rank), ended)
+}
+
+// withoutMessages is directErr as far as direct knows. The caller holds its lock.
+func (c *Communicator) withoutMessages(rank int) error {
 	d := &c.direct
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if why, is := d.dead[rank]; is {
 		return &MemberError{Rank: rank, Host: c.hostOf(uint32(rank)), Reason: why}
 	}
-	return cmp.Or(d.end, ended)
+	return d.end
+}
+
+// endOfMessages returns how the communicator has ended, if messages end with it.
+func (c *Communicator) endOfMessages() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.endKind == wire.FailDead {
+		return nil
+	}
+	return c.err
 }
 
 // markDead notes that a member has died, and adds its host where messages with it are to be ended.
@@ -116,18 +129,11 @@ func (c *Communicator) endMessages(f *wire.Fail) {
 			c.direct.space.Cancel(p)
 		}
 	}
-	if c.messagesEnd() {
-		c.endDirect(c.Err())
+	if why := c.endOfMessages(); why != nil {
+		c.endDirect(why)
 	} else if c.direct.space != nil {
 		c.direct.space.Watch() // nobody else finds out any more who dies
 	}
-}
-
-// messagesEnd reports whether messages end with a communicator that has ended.
-func (c *Communicator) messagesEnd() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.endKind != wire.FailDead
 }
 
 // lost takes that a member cannot be reached any more: it counts as dead, for all.

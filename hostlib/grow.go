@@ -68,7 +68,7 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 	if whyNot != nil {
 		c.disown()
 	} else { // so all have begun, and each is to report whether it has formed it
-		larger, err = c.allFormed()
+		larger, err = c.allFormed(len(in.Members))
 	}
 	g.end(larger != nil)
 	if err != nil || larger != nil {
@@ -243,20 +243,12 @@ func (g *guests) end(isFormed bool) {
 	g.tasks.Wait()
 }
 
-// allFormed agrees with the other members on whether all have formed what recovery.formed is, and
-// returns that; nil: they have not.
-func (c *Communicator) allFormed() (*Communicator, error) {
-	v := &c.recovery
+// allFormed agrees with the other members on whether all have formed what recovery.formed is, of so
+// many members, and returns that; nil: they have not.
+func (c *Communicator) allFormed(members int) (*Communicator, error) {
 	d, err := c.settleMembers(c.host.ctx)
 	if err != nil {
 		return nil, err
 	}
-	formed := v.formed
-	if d.Flags&1 == 0 || formed == nil {
-		c.dropFormed()
-		return nil, nil
-	}
-	v.formed = nil
-	c.succeeded(formed)
-	return formed, nil
+	return c.takeFormed(d, members), nil
 }

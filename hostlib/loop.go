@@ -124,8 +124,8 @@ func (c *Communicator) finish() {
 	}
 	c.watch.end()
 	c.refuseAll(ErrEnded)
-	if c.messagesEnd() {
-		c.endDirect(c.Err())
+	if why := c.endOfMessages(); why != nil {
+		c.endDirect(why)
 	}
 	c.host.keepRecovery(c) // before the next of the same members may open its own
 	c.messaging.close()

@@ -90,7 +90,10 @@ func StartRecv[T Data](c *Communicator, from int, tag Tag, v []T) *Message {
 
 // check cancels a message whose other member has died while it was begun.
 func (m *Message) check() {
-	if m.c.directErr(m.peer) != nil {
+	m.c.direct.mu.Lock()
+	err := m.c.withoutMessages(m.peer)
+	m.c.direct.mu.Unlock()
+	if err != nil {
 		m.request.Cancel()
 	}
 }

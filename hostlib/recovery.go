@@ -188,11 +188,9 @@ func (c *Communicator) startRecovery() error {
 	case v.core != nil:
 		return nil
 	}
-	peers := make([]*rail.Peer, len(c.members))
 	for rank := range c.members {
 		if rank != c.rank {
-			var err error
-			if peers[rank], err = v.space.Peer(c.members[rank].process()); err != nil {
+			if _, err := c.peerIn(v.space, &v.peers, rank); err != nil {
 				return fmt.Errorf("hostlib: messages between members: %w", err)
 			}
 		}
@@ -206,10 +204,10 @@ func (c *Communicator) startRecovery() error {
 	if c.host.closed {
 		return ErrClosed
 	}
-	v.core, v.clock, v.peers, v.sent = a, runner.NewClock(), peers, make([][][]byte, len(c.members))
+	v.core, v.clock, v.sent = a, runner.NewClock(), make([][][]byte, len(c.members))
 	ctx, end := context.WithCancel(c.host.ctx)
 	v.end = end
-	for rank, p := range peers {
+	for rank, p := range v.peers {
 		if p != nil {
 			h := &hearing{c: c, ctx: ctx, rank: uint32(rank), from: p}
 			h.then = h.take

@@ -34,7 +34,6 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 	if i := slices.IndexFunc(options, func(o GroupOption) bool { return o == nil }); i >= 0 {
 		return nil, fmt.Errorf("%w: option %d is nil", ErrArgument, i)
 	}
-	v := &c.recovery
 	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
 	}
@@ -47,13 +46,8 @@ func (c *Communicator) shrink(ctx context.Context, options []GroupOption) (*Comm
 		if err != nil {
 			return nil, err
 		}
-		if v.formed != nil {
-			if smaller := v.formed; d.Flags&1 != 0 && smaller.isOf(c, d.Failed) {
-				v.formed = nil
-				c.succeeded(smaller)
-				return smaller, nil
-			}
-			c.dropFormed()
+		if smaller := c.takeFormed(d, len(c.members)-len(d.Failed)); smaller != nil {
+			return smaller, nil
 		}
 		err = c.formWatched(ctx, func(ctx context.Context) (*Communicator, error) { return c.survivors(ctx, d, options) })
 		if err != nil && (ctx.Err() != nil || !errors.Is(err, ErrFormation)) { // else others have died, or have given up
@@ -163,9 +157,17 @@ func shortened(name string) string {
 	return fmt.Sprintf("%.*s~%x", most/2, name, sum[:16])
 }
 
-// isOf reports whether c is of all members of a larger one but these.
-func (c *Communicator) isOf(larger *Communicator, but []uint32) bool {
-	return len(c.members) == len(larger.members)-len(but)
+// takeFormed returns the communicator that this member has formed, if by a decision all have, and it
+// has so many members. Otherwise it drops it, and returns nil.
+func (c *Communicator) takeFormed(d agree.Decision, members int) *Communicator {
+	formed := c.recovery.formed
+	if formed == nil || d.Flags&1 == 0 || len(formed.members) != members {
+		c.dropFormed()
+		return nil
+	}
+	c.recovery.formed = nil
+	c.succeeded(formed)
+	return formed
 }
 
 // dropFormed ends a communicator that not all survivors have.
