@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -132,55 +131,6 @@ func TestMessagesOutliveDeaths(t *testing.T) {
 	}
 }
 
-// TestMessagesAmongDeaths: three members pass a thousand messages around while two others die.
-func TestMessagesAmongDeaths(t *testing.T) {
-	hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
-	comms := form(t, "test", hosts, members)
-	ring := []int{0, 2, 4}
-	var passing, dying sync.WaitGroup
-	reached := make(chan struct{})
-	for i, rank := range ring {
-		passing.Go(func() {
-			c, next, last := comms[rank], ring[(i+1)%3], ring[(i+2)%3]
-			v := []int64{0}
-			for k := range int64(1000) {
-				if i == 0 {
-					if k == 100 {
-						close(reached)
-					}
-					if err := Send(within(t), c, next, 1, []int64{k}); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-				if _, err := Recv(within(t), c, last, 1, v); err != nil || v[0] != k {
-					t.Errorf("rank %d, message %d: got %d, %v", rank, k, v[0], err)
-					return
-				}
-				if i > 0 {
-					if err := Send(within(t), c, next, 1, v); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			}
-		})
-	}
-	dying.Go(func() {
-		<-reached
-		die(t, hosts, 1)
-		die(t, hosts, 3)
-	})
-	passing.Wait()
-	dying.Wait()
-	for _, rank := range ring {
-		<-comms[rank].Done()
-		if err := Send(within(t), comms[rank], 3, 1, []int64{1}); !errors.Is(err, ErrEnded) {
-			t.Errorf("a message to the dead: %v", err)
-		}
-	}
-}
-
 // TestEndsOfMessages: what ends messages after a death, or instead of one.
 func TestEndsOfMessages(t *testing.T) {
 	want := func(t *testing.T, m []*Message, is error) {
@@ -249,37 +199,6 @@ func TestEndsOfMessages(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestMessagesAndFormedAgain: where messages go on after a death, the communicator of the same name
-// and members gets none of them.
-func TestMessagesAndFormedAgain(t *testing.T) {
-	hosts, members := joinAs(t, []string{"h0", "h1", "h2"}, patient)
-	comms := form(t, "test", hosts, members)
-	die(t, hosts, 2)
-	sent := StartSend(comms[0], 1, 1, vectorOf(unread, 0, 1))
-	StartSend(comms[0], 1, 1, []int64{-1})
-	hosts[2] = joinOne(t, "h2", patient, func(c *Config) { c.Listen = members[2].Addr })
-	<-comms[0].Done()
-	<-comms[1].Done()
-	late := StartRecv(comms[0], 1, 3, make([]int64, 1))
-	again := form(t, "test", hosts, members)
-	for _, m := range []*Message{sent, late} {
-		if err := waitFor(t, m); !errors.Is(err, ErrEnded) {
-			t.Errorf("got %v, want that it has ended", err)
-		}
-	}
-	each(2, func(i int) {
-		v := []int64{0}
-		if i == 0 {
-			if err := Send(within(t), again[0], 1, 1, []int64{7}); err != nil {
-				t.Error(err)
-			}
-		} else if _, err := Recv(within(t), again[1], 0, AnyTag, v); err != nil || v[0] != 7 {
-			t.Errorf("got %d, %v", v[0], err)
-		}
-	})
-	leave(t, again)
 }
 
 // TestOthersGoOn: a member's death ends nothing of communicators in which it is not, in shared memory

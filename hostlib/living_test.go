@@ -145,24 +145,6 @@ func TestSurvivorsExchange(t *testing.T) {
 	leave(t, smaller)
 }
 
-// TestOtherCommunicatorsOutliveDeaths: one without the dead goes on, with all that it can.
-func TestOtherCommunicatorsOutliveDeaths(t *testing.T) {
-	hosts, members := joinProcesses(t, []int{2, 2, 2}, patient)
-	comms := form(t, "test", hosts, members)
-	others := make([]*Communicator, len(comms))
-	each(len(comms), func(i int) {
-		var err error
-		if others[i], err = comms[i].Split(within(t), i%2, i); err != nil {
-			t.Error(err)
-		}
-	})
-	die(t, hosts, 1)
-	ended(t, without(comms, 1)[0])
-	living := []*Communicator{others[0], others[2], others[4]}
-	sum(t, living, 1000)
-	leave(t, living)
-}
-
 // TestWhatEndsMessages: after a death messages go on until a member revokes the communicator, which
 // ends all, or leaves or aborts it, closes its host, or forms it again, which ends its own.
 func TestWhatEndsMessages(t *testing.T) {
@@ -227,6 +209,7 @@ func TestFormedAgainAfterDeath(t *testing.T) {
 	if err := Send(ctx, old[0], 2, 1, []int64{1}); err != nil {
 		t.Fatal(err)
 	}
+	sent := StartSend(old[0], 2, 1, vectorFrom(0, unread))
 	waits := StartRecv(old[2], 0, 2, make([]int64, 1))
 	hosts[1] = joinOne(t, "h1", patient)
 	front.lead(hosts[1].Addr())
@@ -234,8 +217,11 @@ func TestFormedAgainAfterDeath(t *testing.T) {
 	if _, err := waits.Wait(ctx); !errors.Is(err, ErrEnded) {
 		t.Errorf("a message of the communicator before: %v", err)
 	}
+	if _, err := sent.Wait(ctx); err != nil && !errors.Is(err, ErrEnded) { // nil: the other has dropped it
+		t.Errorf("a message of the communicator before: %v", err)
+	}
 	v := []int64{0}
-	gets := StartRecv(again[2], 0, 1, v)
+	gets := StartRecv(again[2], 0, AnyTag, v)
 	old[2].Revoke() // it has its handle still
 	_ = old[2].Leave(ctx)
 	old[0].Abort("a test")
