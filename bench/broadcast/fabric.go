@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
@@ -39,7 +40,7 @@ func (m *Member) Join(ctx context.Context, members []hostlib.Member, trees []str
 	}
 	for i, c := range []offload.Config[uint64]{
 		{ID: countedInSwitches, Function: reduce.Sum, Run: func(*offload.Request, []uint64) error { return nil }},
-		{ID: timedInSwitches, Function: reduce.Max, Run: func(_ *offload.Request, v []uint64) error { v[0] = now(); return nil }},
+		{ID: timedInSwitches, Function: reduce.Max, Run: func(_ *offload.Request, v []uint64) error { v[0] = uint64(gauge.Clock()); return nil }},
 	} {
 		c.Elements, c.Ahead, c.RoundTrip = 1, ahead, 10*time.Second
 		s, err := offload.Register(m.node, m.host, c)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 	"github.com/tributary-fabric/tributary/hostlib/scoll/fabrictree"
@@ -105,7 +106,7 @@ func timedCallbacks() scoll.Callbacks {
 	seen := &latest{of: map[*scoll.Request]uint64{}}
 	return scoll.Callbacks{
 		PreRequest: func(r *scoll.Request) error {
-			seen.note(r, now())
+			seen.note(r, uint64(gauge.Clock()))
 			return post(r, 8)
 		},
 		IncomingRequest: func(*scoll.Request) error { return nil },

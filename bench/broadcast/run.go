@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
 )
 
@@ -159,7 +160,7 @@ func (r *run) next(at time.Time) bool {
 	r.flying++
 	r.mu.Unlock()
 	since := time.Since(at)
-	f := &flight{run: r, sent: now() - uint64(since)}
+	f := &flight{run: r, sent: uint64(gauge.Clock()) - uint64(since)}
 	if err := r.launch(f); err != nil {
 		r.land(f, 0, err)
 		return false
@@ -192,7 +193,7 @@ func (r *run) land(f *flight, latest uint64, err error) {
 	case err != nil && r.err == nil:
 		r.err = err
 	case err == nil:
-		r.complete = append(r.complete, time.Duration(now()-f.sent))
+		r.complete = append(r.complete, time.Duration(uint64(gauge.Clock())-f.sent))
 		if latest > 0 {
 			r.reached = append(r.reached, time.Duration(latest-f.sent))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/bench/gauge"
 )
 
 // crew is the members' processes, by rank, and the talk with them. After an error it is of no more use.
@@ -149,7 +150,7 @@ func (c *crew) ask(ctx context.Context, r request, during func() int) ([]reply, 
 
 // kill ends a member's process as kill -9 does, and returns when.
 func (c *crew) kill(rank int) (at int64) {
-	at = now()
+	at = gauge.Clock()
 	c.workers[rank].Kill()
 	return at
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/tributary-fabric/tributary/bench/gauge"
 )
 
 // event is what the host library has logged.
@@ -27,7 +29,7 @@ func (e *events) Enabled(_ context.Context, l slog.Level) bool { return l >= slo
 
 // Handle implements slog.Handler.
 func (e *events) Handle(ctx context.Context, r slog.Record) error {
-	x := event{at: now(), what: r.Message}
+	x := event{at: gauge.Clock(), what: r.Message}
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
 		case "communicator":

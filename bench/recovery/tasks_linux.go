@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/reduce"
 )
@@ -55,11 +56,11 @@ func (m *member) plans(ctx context.Context, r *request, answer *reply) error {
 	}
 	for i := range r.Iterations {
 		if m.cfg.Rank == r.Revoker && i == r.Iterations-1 {
-			answer.Revoked = now()
+			answer.Revoked = gauge.Clock()
 			a.Revoke()
 		}
 		if err = run(ctx, a); err != nil {
-			answer.Interrupted = now()
+			answer.Interrupted = gauge.Clock()
 			break
 		}
 	}
@@ -68,14 +69,14 @@ func (m *member) plans(ctx context.Context, r *request, answer *reply) error {
 	} else if revoked && err == nil {
 		// Who only sends may be through with all of its operations.
 		<-a.Done()
-		answer.Interrupted = now()
+		answer.Interrupted = gauge.Clock()
 	}
 	for range after {
-		s := span{Begun: now()}
+		s := span{Begun: gauge.Clock()}
 		if err := run(ctx, m.comm); err != nil {
 			return fmt.Errorf("plan B: %w", err)
 		}
-		s.Ended = now()
+		s.Ended = gauge.Clock()
 		answer.Spans = append(answer.Spans, s)
 	}
 	if r.Revoker < 0 {
@@ -91,9 +92,9 @@ func (m *member) agree(ctx context.Context, r *request, answer *reply) error {
 		if _, err := hostlib.Barrier(ctx, m.comm); err != nil {
 			return err
 		}
-		s := span{Begun: now()}
+		s := span{Begun: gauge.Clock()}
 		err := run()
-		s.Ended = now()
+		s.Ended = gauge.Clock()
 		*all = append(*all, s)
 		return err
 	}
@@ -132,7 +133,7 @@ func (m *member) fall(ctx context.Context, answer *reply) error {
 			return fmt.Errorf("%w: the sum is %d, want %d", ErrWrong, sum[0], m.without())
 		}
 	}
-	answer.Interrupted, answer.Reason = now(), err.Error()
+	answer.Interrupted, answer.Reason = gauge.Clock(), err.Error()
 	if ctx.Err() != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (m *member) fall(ctx context.Context, answer *reply) error {
 	if err != nil {
 		return err
 	}
-	answer.Shrunk = now()
+	answer.Shrunk = gauge.Clock()
 	for _, e := range m.events.take(m.comm.Name()) {
 		switch {
 		case e.what == "agreed on the dead" && answer.Agreed == 0:
@@ -178,7 +179,7 @@ func (m *member) first(ctx context.Context, c *hostlib.Communicator, answer *rep
 			return fmt.Errorf("%w: the survivors' sum is %d, want %d", ErrWrong, sum[0], want)
 		}
 		if o.Transport == hostlib.Offload && answer.First == 0 {
-			answer.First, own[1] = now(), 1
+			answer.First, own[1] = gauge.Clock(), 1
 		}
 	}
 	return nil
