@@ -27,7 +27,7 @@ var ErrUnacknowledged = errors.New("hostlib: a member has died, and not all memb
 // Agree agrees on flags, and on who has died, whoever dies meanwhile: it returns the same at all
 // members that return. It is collective among the members that live, which may call it at different
 // times, while the communicator lives, and after a member's death or a Revoke has ended it. Members call
-// Agree and Shrink in one order, which is not that of other operations.
+// Agree, Shrink and Grow in one order; Agree and Shrink have no place in that of other operations.
 //
 // As in ULFM the error wraps ErrUnacknowledged, at all members, if one of the failed had not been
 // acknowledged (AcknowledgeFailures) by each of them before it called Agree; the Agreement counts

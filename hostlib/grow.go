@@ -20,8 +20,9 @@ import (
 // error. If a spare does not await an invitation until ctx ends at some member, the error wraps
 // ErrFormation and names those who are missing; this communicator is not harmed. If a member dies,
 // or revokes it, meanwhile, the error is the one that ends this communicator: Shrink it, and let
-// the result grow. A list that cannot be, one with a member in it, say, is an ErrArgument before
-// anything is sent, and so are lists or options that differ, at all members.
+// the result grow. Lists or options that differ are an ErrArgument at all members. A list that
+// cannot be, one with a member in it, say, is one before anything is sent, at the member that gives
+// it: others that give another one wait for it until their ctx ends.
 func (c *Communicator) Grow(ctx context.Context, spares []Member, options ...GroupOption) (*Communicator, error) {
 	larger, err := c.grow(ctx, spares, options)
 	if err != nil {
