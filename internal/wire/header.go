@@ -18,7 +18,7 @@ const reservedAt = 18 // the byte that is 0
 // MaxRank is the greatest rank that a header can carry (24 bits).
 const MaxRank = 1<<24 - 1
 
-// CookieMask keeps the 48 bits of a tree's cookie.
+// CookieMask keeps the 48 bits of a cookie.
 const CookieMask = 1<<48 - 1
 
 // Type is the type of a packet.
@@ -105,7 +105,7 @@ type Header struct {
 	Child    uint16 // index of the child among its parent's children, whichever of both is the sender
 	Group    uint32
 	Epoch    uint32
-	Cookie   uint64 // 48 bits
+	Cookie   uint64 // secret of the child and its parent, 48 bits
 	Exponent int8   // of a chunk of reduce.Block32; 0 otherwise
 	Chunk    uint32 // serial
 	Lowest   uint32 // lowest rank that the packet stands for, 24 bits
@@ -123,6 +123,14 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint64(b[12:], h.Cookie<<16|uint64(uint8(h.Exponent)))
 	binary.BigEndian.PutUint32(b[20:], h.Chunk)
 	h.Signature.put(b[24:], h.Lowest)
+}
+
+// Address writes into a packet what differs by receiver: child index and cookie.
+func Address(packet []byte, child uint16, cookie uint64) {
+	_ = packet[HeaderSize-1]
+	binary.BigEndian.PutUint16(packet[2:], child)
+	binary.BigEndian.PutUint32(packet[12:], uint32(cookie>>16))
+	binary.BigEndian.PutUint16(packet[16:], uint16(cookie))
 }
 
 // put writes s, and a rank, into the first 16 bytes of b.

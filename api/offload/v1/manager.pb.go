@@ -1854,7 +1854,7 @@ func (x *Reply) GetProblem() *Problem {
 type Offer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Epoch         uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`      // even; larger than any before it in this group
-	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`    // 48 bits, secret of the tree
+	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`    // 48 bits, secret of the member and its leaf switch
 	Window        uint32                 `protobuf:"varint,4,opt,name=window,proto3" json:"window,omitempty"`    // in chunks, a power of two
 	Parent        string                 `protobuf:"bytes,5,opt,name=parent,proto3" json:"parent,omitempty"`     // "IP:port" of the leaf switch's data plane
 	Index         uint32                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`      // of this member among the leaf switch's children

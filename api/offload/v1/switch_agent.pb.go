@@ -713,7 +713,7 @@ type CommitRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Cookie        uint64                 `protobuf:"varint,5,opt,name=cookie,proto3" json:"cookie,omitempty"`                           // 48 bits, secret of the tree
+	Cookie        uint64                 `protobuf:"varint,5,opt,name=cookie,proto3" json:"cookie,omitempty"`                           // 48 bits, secret of this switch and its parent; 0 at the root
 	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                           // in chunks, a power of two
 	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
 	Children      []*TreeChild           `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`                        // in rising order of lowest
@@ -837,6 +837,7 @@ type TreeChild struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // "IP:port" of its packets' source
 	Lowest        uint32                 `protobuf:"varint,2,opt,name=lowest,proto3" json:"lowest,omitempty"`  // lowest rank beneath it
+	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`  // 48 bits, not 0: secret of the child and this switch, in packets of both directions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -881,6 +882,13 @@ func (x *TreeChild) GetAddress() string {
 func (x *TreeChild) GetLowest() uint32 {
 	if x != nil {
 		return x.Lowest
+	}
+	return 0
+}
+
+func (x *TreeChild) GetCookie() uint64 {
+	if x != nil {
+		return x.Cookie
 	}
 	return 0
 }
@@ -1302,6 +1310,7 @@ type Traffic struct {
 	BytesIn       uint64                 `protobuf:"varint,2,opt,name=bytes_in,json=bytesIn,proto3" json:"bytes_in,omitempty"` // of a tree without lower headers, of an interface with them
 	PacketsOut    uint64                 `protobuf:"varint,3,opt,name=packets_out,json=packetsOut,proto3" json:"packets_out,omitempty"`
 	BytesOut      uint64                 `protobuf:"varint,4,opt,name=bytes_out,json=bytesOut,proto3" json:"bytes_out,omitempty"` // likewise
+	Forged        uint64                 `protobuf:"varint,5,opt,name=forged,proto3" json:"forged,omitempty"`                     // of a tree: packets with that neighbour's address, index and another cookie
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1369,13 @@ func (x *Traffic) GetPacketsOut() uint64 {
 func (x *Traffic) GetBytesOut() uint64 {
 	if x != nil {
 		return x.BytesOut
+	}
+	return 0
+}
+
+func (x *Traffic) GetForged() uint64 {
+	if x != nil {
+		return x.Forged
 	}
 	return 0
 }
@@ -1998,10 +2014,11 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x05index\x18\n" +
 	" \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\v \x01(\rR\x06probes\x12/\n" +
-	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"=\n" +
+	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"U\n" +
 	"\tTreeChild\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06lowest\x18\x02 \x01(\rR\x06lowest\"I\n" +
+	"\x06lowest\x18\x02 \x01(\rR\x06lowest\x12\x16\n" +
+	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\"I\n" +
 	"\x0eCommitResponse\x127\n" +
 	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"c\n" +
 	"\rRemoveRequest\x12 \n" +
@@ -2027,14 +2044,15 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x125\n" +
 	"\x06parent\x18\x04 \x01(\v2\x1d.tributary.offload.v1.TrafficR\x06parent\x129\n" +
-	"\bchildren\x18\x05 \x03(\v2\x1d.tributary.offload.v1.TrafficR\bchildrenJ\x04\b\x03\x10\x04\"\x81\x01\n" +
+	"\bchildren\x18\x05 \x03(\v2\x1d.tributary.offload.v1.TrafficR\bchildrenJ\x04\b\x03\x10\x04\"\x99\x01\n" +
 	"\aTraffic\x12\x1d\n" +
 	"\n" +
 	"packets_in\x18\x01 \x01(\x04R\tpacketsIn\x12\x19\n" +
 	"\bbytes_in\x18\x02 \x01(\x04R\abytesIn\x12\x1f\n" +
 	"\vpackets_out\x18\x03 \x01(\x04R\n" +
 	"packetsOut\x12\x1b\n" +
-	"\tbytes_out\x18\x04 \x01(\x04R\bbytesOut\"i\n" +
+	"\tbytes_out\x18\x04 \x01(\x04R\bbytesOut\x12\x16\n" +
+	"\x06forged\x18\x05 \x01(\x04R\x06forged\"i\n" +
 	"\aCPUTime\x12-\n" +
 	"\x04busy\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04busy\x12/\n" +
 	"\x05total\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05total\"o\n" +

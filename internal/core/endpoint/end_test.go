@@ -437,7 +437,7 @@ func TestGoneIsSilent(t *testing.T) {
 	}
 	device, deviceOut := switchreduce.New(), switchreduce.Output{}
 	device.Step(0, []switchreduce.Input{{Kind: switchreduce.Install, Config: &switchreduce.Config{
-		Group: 1, Epoch: 2, Cookie: 3, Window: 4, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: own}},
+		Group: 1, Epoch: 2, Window: 4, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: own, Cookie: 3}},
 	}}}, &deviceOut)
 	link := session.Link{Group: 1, Epoch: 2, Cookie: 3, Window: 4, Parent: parent, Idle: time.Millisecond}
 	last := session.Operation{ID: 1, Collective: wire.Barrier, Last: true}

@@ -267,13 +267,14 @@ func (n *network) offer() {
 	root := n.tree(window)
 	for l := range leaves {
 		leaf := n.device()
-		root.Children = append(root.Children, switchreduce.Child{Addr: leaf, Lowest: uint32(l * leafSize)})
 		cfg := n.tree(window)
-		cfg.Parent, cfg.Index = spine, uint16(l)
+		cfg.Parent, cfg.Index, cfg.Cookie = spine, uint16(l), uint64(n.newest)<<16+1<<15+uint64(l)
+		root.Children = append(root.Children, switchreduce.Child{Addr: leaf, Lowest: uint32(l * leafSize), Cookie: cfg.Cookie})
 		for r := l * leafSize; r < min((l+1)*leafSize, n.cfg.Size); r++ {
-			cfg.Children = append(cfg.Children, switchreduce.Child{Addr: memberAddr(uint32(r)), Lowest: uint32(r)})
+			cookie := uint64(n.newest)<<16 + uint64(r)
+			cfg.Children = append(cfg.Children, switchreduce.Child{Addr: memberAddr(uint32(r)), Lowest: uint32(r), Cookie: cookie})
 			link := session.Link{
-				Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: window,
+				Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cookie, Window: window,
 				Parent: leaf, Index: uint16(r % leafSize), Probes: notifyProbes,
 			}
 			n.offers = append(n.offers, offerInput{uint32(r), Input{Kind: Offer, News: &News{Link: link}}})
@@ -285,7 +286,7 @@ func (n *network) offer() {
 
 func (n *network) tree(window uint32) *switchreduce.Config {
 	return &switchreduce.Config{
-		Group: 77, Epoch: n.newest, Cookie: uint64(n.newest) * 3, Window: window,
+		Group: 77, Epoch: n.newest, Window: window,
 		ChunkBytes: chunkBytes, Probes: notifyProbes,
 	}
 }

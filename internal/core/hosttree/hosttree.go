@@ -73,10 +73,10 @@ func (c *Core) Enter(now core.Time, epoch uint32) session.Link {
 	cfg := switchreduce.Config{
 		Group: c.cfg.Group, Epoch: epoch, Cookie: c.cfg.Cookie,
 		Window: c.cfg.Window, ChunkBytes: c.cfg.ChunkBytes,
-		Children: []switchreduce.Child{{Addr: Addr(c.cfg.Rank), Lowest: c.cfg.Rank}},
+		Children: []switchreduce.Child{{Addr: Addr(c.cfg.Rank), Lowest: c.cfg.Rank, Cookie: c.cfg.Cookie}},
 	}
 	for _, r := range t.Children(rank) {
-		cfg.Children = append(cfg.Children, switchreduce.Child{Addr: Addr(uint32(r)), Lowest: uint32(r)})
+		cfg.Children = append(cfg.Children, switchreduce.Child{Addr: Addr(uint32(r)), Lowest: uint32(r), Cookie: c.cfg.Cookie})
 	}
 	if parent, ok := t.Parent(rank); ok {
 		cfg.Parent = Addr(uint32(parent))

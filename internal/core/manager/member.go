@@ -263,7 +263,7 @@ func (c *Core) offer(g *group, t *tree, rank uint32) {
 	}
 	c.out.Offers = append(c.out.Offers, Offer{
 		Group: g.id, Rank: rank, Stream: m.stream,
-		Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch), Window: t.window,
+		Epoch: t.epoch, Cookie: g.cookie(t, rank), Window: t.window,
 		Parent: c.leafOf(t, rank), Source: c.memberAt(t, rank).Addr(), Index: t.rankIndex[rank],
 		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3, Reducers: t.reducedOn(),
 	})

@@ -98,7 +98,7 @@ type Offer struct {
 	Group, Rank uint32
 	Stream      uint64
 	Epoch       uint32         // even
-	Cookie      uint64         // 48 bits, never zero
+	Cookie      uint64         // secret of the member and its parent, 48 bits, never zero
 	Window      uint32         // in chunks, a power of two, at most Create.Window
 	Parent      netip.AddrPort // data address of the leaf switch
 	Source      netip.Addr     // from which that expects the member's packets

@@ -101,14 +101,14 @@ func (s *sightings) offer(w *world, o Offer) error {
 		return fmt.Errorf("it is not stored that the tree is active")
 	}
 	for rank, x := range e.offers {
-		if x.Cookie != o.Cookie || x.Window != o.Window || rank == o.Rank && (x.Parent != o.Parent || x.Index != o.Index) {
+		if x.Window != o.Window || (rank == o.Rank) != (x.Cookie == o.Cookie) || rank == o.Rank && (x.Parent != o.Parent || x.Index != o.Index) {
 			return fmt.Errorf("it differs from that to rank %d: %+v, %+v", rank, o, x)
 		}
 	}
 	e.offers[o.Rank] = o
 	for _, cfg := range e.configs {
-		if cfg.Cookie != o.Cookie || cfg.Window != o.Window || cfg.Cookie == 0 {
-			return fmt.Errorf("a switch has another cookie or window: %+v", cfg)
+		if cfg.Window != o.Window {
+			return fmt.Errorf("a switch has another window: %+v", cfg)
 		}
 	}
 	return e.checkLeaf(w, o)
@@ -128,7 +128,7 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 		return fmt.Errorf("index %d of %d children", o.Index, len(cfg.Children))
 	}
 	m := w.members[[2]uint32{o.Group, o.Rank}]
-	want := switchreduce.Child{Addr: netip.AddrPortFrom(o.Source, m.addr.Port()), Lowest: o.Rank}
+	want := switchreduce.Child{Addr: netip.AddrPortFrom(o.Source, m.addr.Port()), Lowest: o.Rank, Cookie: o.Cookie}
 	if isRail := slices.ContainsFunc(m.rails, func(r Rail) bool { return r.Address == o.Source }); !isRail && want.Addr != m.addr {
 		return fmt.Errorf("packets come from %v, want %v or one of %v", o.Source, m.addr, m.rails)
 	}
@@ -141,11 +141,16 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 // checkTree checks that the switches form one tree with each rank once.
 func (e *epochSeen) checkTree(w *world, members int) error {
 	roots, edges, leaves := 0, 0, 0
+	secrets := map[uint64]bool{0: true}
 	for n, cfg := range e.configs {
 		if !slices.IsSortedFunc(cfg.Children, func(a, b switchreduce.Child) int { return int(a.Lowest) - int(b.Lowest) }) {
 			return fmt.Errorf("children out of order: %+v", cfg.Children)
 		}
 		for _, child := range cfg.Children {
+			if secrets[child.Cookie] {
+				return fmt.Errorf("child %+v has another's cookie, or none", child)
+			}
+			secrets[child.Cookie] = true
 			below, ok := e.addrs[child.Addr]
 			if !ok {
 				leaves++
@@ -157,11 +162,13 @@ func (e *epochSeen) checkTree(w *world, members int) error {
 			}
 		}
 		if !cfg.Parent.IsValid() {
-			roots++
+			if roots++; cfg.Cookie != 0 {
+				return fmt.Errorf("switch %s is the root, and has a cookie for a parent", n)
+			}
 			continue
 		}
 		parent := e.addrs[cfg.Parent]
-		if at := e.configs[parent].Children[cfg.Index]; e.addrs[at.Addr] != n || at.Lowest != cfg.Children[0].Lowest {
+		if at := e.configs[parent].Children[cfg.Index]; e.addrs[at.Addr] != n || at.Lowest != cfg.Children[0].Lowest || at.Cookie != cfg.Cookie {
 			return fmt.Errorf("switch %s is child %d of %s, which has there %+v", n, cfg.Index, parent, at)
 		}
 	}

@@ -192,31 +192,40 @@ func (c *Core) configure(g *group, t *tree) []switchreduce.Config {
 	for i := range configs {
 		cfg := &configs[i]
 		*cfg = switchreduce.Config{
-			Group: g.id, Epoch: t.epoch, Cookie: g.spec.cookie(g.id, t.epoch),
+			Group: g.id, Epoch: t.epoch,
 			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
 			Children: make([]switchreduce.Child, len(children[i])),
 			Parent:   c.parentOf(t, i), Index: t.upIndex[i],
 			Probes: c.cfg.SwitchProbes(), Lease: c.cfg.Lease,
 		}
+		if cfg.Parent.IsValid() {
+			cfg.Cookie = g.cookie(t, switchEdge(int32(i)))
+		}
 		for k, child := range children[i] {
-			cfg.Children[k] = switchreduce.Child{Lowest: child.Lowest}
+			to := &cfg.Children[k]
+			to.Lowest = child.Lowest
 			if child.Vertex < 0 {
-				cfg.Children[k].Addr = c.memberAt(t, child.Lowest)
+				to.Addr, to.Cookie = c.memberAt(t, child.Lowest), g.cookie(t, child.Lowest)
 			} else {
-				cfg.Children[k].Addr = c.childAt(t, child.Vertex)
+				to.Addr, to.Cookie = c.childAt(t, child.Vertex), g.cookie(t, switchEdge(child.Vertex))
 			}
 		}
 	}
 	return configs
 }
 
-// cookie returns the secret of one tree, 48 bits and not zero: the head of
-// SHA-256 over the group's secret, its number and the epoch.
-func (s *Spec) cookie(group, epoch uint32) uint64 {
-	var in [40]byte
-	copy(in[:], s.Secret[:])
-	binary.BigEndian.PutUint32(in[32:], group)
-	binary.BigEndian.PutUint32(in[36:], epoch)
+// switchEdge returns the number of the edge from a tree's switch, a vertex, to its parent. That from a
+// member has the member's rank.
+func switchEdge(vertex int32) uint32 { return ^uint32(vertex) }
+
+// cookie returns the secret of the two ends of an edge, 48 bits and not zero: the head of SHA-256
+// over the group's secret, its number, the epoch, and the edge.
+func (g *group) cookie(t *tree, edge uint32) uint64 {
+	var in [44]byte
+	copy(in[:], g.spec.Secret[:])
+	binary.BigEndian.PutUint32(in[32:], g.id)
+	binary.BigEndian.PutUint32(in[36:], t.epoch)
+	binary.BigEndian.PutUint32(in[40:], edge)
 	sum := sha256.Sum256(in[:])
 	return max(1, binary.BigEndian.Uint64(sum[:8])&wire.CookieMask)
 }

@@ -17,7 +17,7 @@ import (
 func validConfig() Config {
 	return Config{
 		Group: 9, Epoch: 2, Cookie: 7, Window: 2, ChunkBytes: 64,
-		Children: []Child{{addr("a"), 0}, {addr("b"), 3}}, Parent: addr("p"), Index: 1, Lease: time.Second,
+		Children: []Child{{addr("a"), 0, 11}, {addr("b"), 3, 12}}, Parent: addr("p"), Index: 1, Lease: time.Second,
 	}
 }
 
@@ -29,6 +29,7 @@ func TestConfigValidate(t *testing.T) {
 	for name, spoil := range map[string]func(c *Config){
 		"epoch 0":              func(c *Config) { c.Epoch = 0 },
 		"cookie of 49 bits":    func(c *Config) { c.Cookie = 1 << 48 },
+		"child's of 49 bits":   func(c *Config) { c.Children[1].Cookie = 1 << 48 },
 		"no window":            func(c *Config) { c.Window = 0 },
 		"window 3":             func(c *Config) { c.Window = 3 },
 		"large window":         func(c *Config) { c.Window = 2 * MaxWindow },

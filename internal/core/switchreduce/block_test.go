@@ -36,7 +36,7 @@ func TestBlockArrivalOrder(t *testing.T) {
 		var batch []Input
 		c.out.Reset()
 		for _, i := range rapid.Permutation(order).Draw(t, "order") {
-			h := wire.Header{Type: wire.Contribution, Flags: wire.Sink, Epoch: 1, Child: uint16(i), Lowest: uint32(i), Exponent: exponents[i], Signature: sig}
+			h := wire.Header{Type: wire.Contribution, Flags: wire.Sink, Epoch: 1, Cookie: cookieOf(i, 1), Child: uint16(i), Lowest: uint32(i), Exponent: exponents[i], Signature: sig}
 			b := make([]byte, wire.HeaderSize)
 			h.Put(b)
 			batch = append(batch, Input{From: kidAddr(i), Packet: append(b, payloads[i]...)})

@@ -27,13 +27,13 @@ var ErrConfig = errors.New("aggregate: invalid configuration")
 type Child struct {
 	Addr   netip.AddrPort // where it sends from, and gets its results
 	Lowest uint32         // lowest rank beneath it, its own if it is a host
+	Cookie uint64         // the secret of the two, 48 bits, in packets of both directions
 }
 
 // Config is one epoch of a group's tree, as one switch on it needs to know it.
 type Config struct {
-	Group  uint32 // the same in all epochs of a core
-	Epoch  uint32 // not 0; above that of every earlier Config of the core
-	Cookie uint64 // 48 bits
+	Group uint32 // the same in all epochs of a core
+	Epoch uint32 // not 0; above that of every earlier Config of the core
 
 	Window     uint32 // W in chunks, a power of two up to MaxWindow
 	ChunkBytes int    // largest payload of a packet, in bytes, MinChunk to MaxChunk
@@ -41,6 +41,7 @@ type Config struct {
 	Children []Child        // in rising order of Lowest; a child's index is its place here
 	Parent   netip.AddrPort // zero value: this switch is the root
 	Index    uint16         // this switch's own child index at its parent
+	Cookie   uint64         // the secret of this switch and its parent, as a Child's; 0 at the root
 
 	Probes int           // unanswered probes to the parent after which children are answered Lost; 0: never
 	Lease  time.Duration // after which an epoch without any packet is dropped; 0: never
@@ -79,6 +80,8 @@ func (c *Config) validateChild(i int) error {
 		return fmt.Errorf("%w: child %d has no address", ErrConfig, i)
 	case child.Addr == c.Parent:
 		return fmt.Errorf("%w: child %d has the parent's address %v", ErrConfig, i, child.Addr)
+	case child.Cookie&^wire.CookieMask != 0:
+		return fmt.Errorf("%w: child %d has a cookie of more than 48 bits", ErrConfig, i)
 	case child.Lowest > wire.MaxRank:
 		return fmt.Errorf("%w: child %d has lowest rank %d, largest is %d", ErrConfig, i, child.Lowest, wire.MaxRank)
 	case i > 0 && child.Lowest <= c.Children[i-1].Lowest:

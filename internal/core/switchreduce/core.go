@@ -248,14 +248,11 @@ func (c *Core) judge(from netip.AddrPort, p *packet) (*epoch, Drop) {
 	if e == nil || e.ended {
 		return nil, DropStale
 	}
-	if p.Cookie != e.Cookie {
-		return nil, DropCookie
-	}
 	return e, e.sender(from, p)
 }
 
-// sender returns dropCount if p can come from the address from, and notes on
-// which side of this switch that is.
+// sender returns dropCount if p comes from the address from, and notes on which
+// side of this switch that is.
 func (e *epoch) sender(from netip.AddrPort, p *packet) Drop {
 	p.below = p.Type == wire.Contribution || p.Type == wire.Probe ||
 		p.Type == wire.Error && (e.root() || from != e.Parent)
@@ -266,13 +263,23 @@ func (e *epoch) sender(from netip.AddrPort, p *packet) Drop {
 		case p.Child != e.Index:
 			return DropChild
 		}
-		return dropCount
+		return e.proven(p, len(e.Children), e.Cookie)
 	}
 	if i := int(p.Child); i < len(e.Children) && e.Children[i].Addr == from {
-		return dropCount
+		return e.proven(p, i, e.Children[i].Cookie)
 	}
 	if slices.ContainsFunc(e.Children, func(c Child) bool { return c.Addr == from }) {
 		return DropChild
 	}
 	return DropAddress
+}
+
+// proven returns dropCount if p has the cookie of the neighbour that it claims to come
+// from: a child, or the parent if that is len(e.Children).
+func (e *epoch) proven(p *packet, neighbour int, cookie uint64) Drop {
+	if p.Cookie != cookie {
+		e.traffic[neighbour].Forged++
+		return DropCookie
+	}
+	return dropCount
 }

@@ -9,16 +9,16 @@ import (
 // Drop is the reason why an input was dropped.
 type Drop uint8
 
-// The reasons. The first six are the checks of admission, in their order; a
+// The reasons. The first seven are the checks of admission, in their order; a
 // packet that fails one has no effect whatsoever.
 const (
 	DropFault   Drop = iota // wire.Header.Decode found a fault: see Counters.Faults
 	DropGroup               // another group, or no epoch was ever installed
 	DropEpoch               // an epoch that is not installed, above every epoch that ever was
 	DropStale               // an epoch that is over: a later one has begun, or it was retired or expired
-	DropCookie              // not the epoch's cookie
 	DropAddress             // not from a child, or not from the parent, where the type is theirs
 	DropChild               // a child index that is not the sender's
+	DropCookie              // not the sender's cookie: see Traffic.Forged
 
 	DropSize      // a chunk larger than the epoch's
 	DropBody      // an error whose payload is none
@@ -38,7 +38,7 @@ const (
 const Drops = int(dropCount)
 
 var dropNames = [...]string{
-	"fault", "group", "epoch", "stale-epoch", "cookie", "address", "child",
+	"fault", "group", "epoch", "stale-epoch", "address", "child", "cookie",
 	"size", "body", "late", "duplicate", "unasked", "unfit",
 	"config", "refused", "full",
 }

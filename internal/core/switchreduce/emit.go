@@ -1,7 +1,6 @@
 package switchreduce
 
 import (
-	"encoding/binary"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -10,22 +9,20 @@ import (
 // Batch is packets to one neighbour that lie one behind the other in memory, as
 // they are sent: each of Size bytes, but the last may be shorter. The memory is
 // lent until the next Step. Batches to several children are the same memory, since
-// their packets differ in the child index alone: Address must be called just
+// their packets differ in child index and cookie alone: Address must be called just
 // before a Batch is sent.
 type Batch struct {
 	To      netip.AddrPort
 	Packets []byte
 	Size    int
 	child   uint16
+	cookie  uint64
 }
-
-// childAt is where a header has its child index.
-const childAt = 2
 
 // Address writes into the packets which child they are for or from.
 func (r *Batch) Address() {
 	for at := 0; at < len(r.Packets); at += r.Size {
-		binary.BigEndian.PutUint16(r.Packets[at+childAt:], r.child)
+		wire.Address(r.Packets[at:], r.child, r.cookie)
 	}
 }
 
@@ -88,11 +85,12 @@ func (c *Core) emit(out *Output) {
 	}
 	e := c.find(q.epoch)
 	if len(q.up) > 0 {
-		e.emit(len(e.Children), e.Parent, e.Index, q.up, out)
+		e.emit(len(e.Children), Batch{To: e.Parent, child: e.Index, cookie: e.Cookie}, q.up, out)
 	}
 	if len(q.down) > 0 {
 		for i := range e.Children {
-			e.emit(i, e.Children[i].Addr, uint16(i), q.down, out)
+			to := &e.Children[i]
+			e.emit(i, Batch{To: to.Addr, child: uint16(i), cookie: to.Cookie}, q.down, out)
 		}
 	}
 	clear(q.up)
@@ -100,9 +98,9 @@ func (c *Core) emit(out *Output) {
 	q.up, q.down = q.up[:0], q.down[:0]
 }
 
-// emit puts out pieces to a child, or to the parent if that is len(e.Children),
-// with a child index.
-func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []piece, out *Output) {
+// emit puts out pieces to a child, or to the parent if that is len(e.Children), each
+// as r.
+func (e *epoch) emit(neighbour int, r Batch, pieces []piece, out *Output) {
 	t := &e.traffic[neighbour]
 	// Batches to several children are sent one after the other; a packet alone goes
 	// to all of them in one batch.
@@ -111,7 +109,7 @@ func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []pi
 		p := &pieces[i]
 		t.PacketsOut += uint64(p.count)
 		t.BytesOut += uint64(len(p.packets))
-		r := Batch{To: to, Packets: p.packets, Size: p.size, child: child}
+		r.Packets, r.Size = p.packets, p.size
 		if runs {
 			out.Batches = append(out.Batches, r)
 			continue
@@ -119,7 +117,7 @@ func (e *epoch) emit(neighbour int, to netip.AddrPort, child uint16, pieces []pi
 		r.Address()
 		for rest := p.packets; len(rest) > 0; {
 			n := min(p.size, len(rest))
-			out.Sends = append(out.Sends, Send{To: to, Head: [wire.HeaderSize]byte(rest), Body: rest[wire.HeaderSize:n:n]})
+			out.Sends = append(out.Sends, Send{To: r.To, Head: [wire.HeaderSize]byte(rest), Body: rest[wire.HeaderSize:n:n]})
 			rest = rest[n:]
 		}
 	}

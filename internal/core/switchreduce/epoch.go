@@ -149,25 +149,24 @@ func (c *Core) idleProbe(now core.Time, e *epoch, out *Output) {
 	e.sendUp(now, &h, nil, out)
 }
 
-// header begins a packet about number n.
+// header begins a packet about number n, without what differs by receiver.
 func (e *epoch) header(t wire.Type, n uint32) wire.Header {
 	return wire.Header{
-		Type: t, Group: e.Group, Epoch: e.Epoch, Cookie: e.Cookie,
-		Chunk: n, Lowest: e.Children[0].Lowest,
+		Type: t, Group: e.Group, Epoch: e.Epoch, Chunk: n, Lowest: e.Children[0].Lowest,
 	}
 }
 
 // sendUp sends a packet to the parent.
 func (e *epoch) sendUp(now core.Time, h *wire.Header, body []byte, out *Output) {
 	e.sent = now
-	h.Child = e.Index
+	h.Child, h.Cookie = e.Index, e.Cookie
 	e.gave(len(e.Children), body)
 	send(e.Parent, h, body, out)
 }
 
 // sendDown sends a packet to a child.
 func (e *epoch) sendDown(child int, h *wire.Header, body []byte, out *Output) {
-	h.Child = uint16(child)
+	h.Child, h.Cookie = uint16(child), e.Children[child].Cookie
 	e.gave(child, body)
 	send(e.Children[child].Addr, h, body, out)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,8 +120,12 @@ func (t *trial) config(fields map[string]string) *Config {
 			panic("unknown field " + k)
 		}
 	}
+	for i := range cfg.Children {
+		cfg.Children[i].Cookie = cfg.Cookie + uint64(i+1)*16
+	}
 	if cfg.Validate() == nil && cfg.Epoch > t.cfg.Epoch {
 		t.cfg = cfg
+		t.cfg.Children = slices.Clone(cfg.Children)
 	}
 	return &cfg
 }
@@ -134,7 +139,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 		Child: t.cfg.Index,
 	}
 	if i := int(sender[0] - 'a'); i < len(t.cfg.Children) {
-		h.Child, h.Lowest = uint16(i), t.cfg.Children[i].Lowest
+		h.Child, h.Lowest, h.Cookie = uint16(i), t.cfg.Children[i].Lowest, t.cfg.Children[i].Cookie
 	}
 	var payload []byte
 	switch h.Type {

@@ -40,13 +40,16 @@ func newCrowd(kids int, root bool) *crowd { return &crowd{core: New(), kids: kid
 func (c *crowd) config(epoch, window uint32) *Config {
 	cfg := &Config{Epoch: epoch, Window: window, ChunkBytes: 64, Probes: 1}
 	for i := range c.kids {
-		cfg.Children = append(cfg.Children, Child{kidAddr(i), uint32(i)})
+		cfg.Children = append(cfg.Children, Child{kidAddr(i), uint32(i), cookieOf(i, epoch)})
 	}
 	if !c.root {
-		cfg.Parent = addr("p")
+		cfg.Parent, cfg.Cookie = addr("p"), cookieOf(-1, epoch)
 	}
 	return cfg
 }
+
+// cookieOf returns the secret of a child, or of the parent if child is -1.
+func cookieOf(child int, epoch uint32) uint64 { return uint64(epoch)<<20 + uint64(child+1)*0x101 }
 
 // words is how many words the vector of number n has: chunks differ in size.
 func (c *crowd) words(n uint32) int { return int(n%3) + 1 }
@@ -74,7 +77,7 @@ func (c *crowd) sum(n, e uint32) []byte {
 // packet makes a packet about number n of epoch e, from a child or (if child
 // is -1) from the parent.
 func (c *crowd) packet(t wire.Type, child int, n, e uint32) Input {
-	h := wire.Header{Type: t, Epoch: e, Chunk: n}
+	h := wire.Header{Type: t, Epoch: e, Chunk: n, Cookie: cookieOf(child, e)}
 	var body []byte
 	from := addr("p")
 	if child >= 0 {
@@ -109,18 +112,28 @@ func (c *crowd) step(batch []Input) {
 	c.out.Reset()
 	c.core.Step(0, batch, &c.out)
 	c.sent = c.sent[:0]
+	var to []netip.AddrPort
 	for i := range c.out.Sends {
 		s := &c.out.Sends[i]
-		c.sent = append(c.sent, slices.Concat(s.Head[:], s.Body))
+		c.sent, to = append(c.sent, slices.Concat(s.Head[:], s.Body)), append(to, s.To)
 	}
 	for i := range c.out.Batches {
 		r := &c.out.Batches[i]
 		r.Address()
-		c.sent = slices.AppendSeq(c.sent, slices.Chunk(slices.Clone(r.Packets), r.Size))
+		for packet := range slices.Chunk(slices.Clone(r.Packets), r.Size) {
+			c.sent, to = append(c.sent, packet), append(to, r.To)
+		}
 	}
-	for _, packet := range c.sent {
+	for i, packet := range c.sent {
 		var h wire.Header
 		body, fault := h.Decode(packet)
+		child := -1
+		if to[i] != addr("p") {
+			child = int(h.Child)
+		}
+		if child >= 0 && to[i] != kidAddr(child) || h.Cookie != cookieOf(child, h.Epoch) {
+			c.wrong = fmt.Sprintf("type %d, chunk %d, epoch %d to %v: child %d, cookie %#x", h.Type, h.Chunk, h.Epoch, to[i], h.Child, h.Cookie)
+		}
 		want := []byte(nil)
 		switch h.Type {
 		case wire.Contribution:
@@ -222,11 +235,11 @@ func newStream(element reduce.Type, kids, chunkBytes int, window uint32) *stream
 	}
 	head := wire.Header{Type: wire.Contribution, Flags: wire.Sink, Epoch: 2, Signature: sig}
 	for i := range kids {
-		head.Child, head.Lowest = uint16(i), uint32(i)
+		head.Child, head.Lowest, head.Cookie = uint16(i), uint32(i), cookieOf(i, 2)
 		s.contribs = append(s.contribs, head)
 		s.in = append(s.in, Input{From: cfg.Children[i].Addr, Packet: make([]byte, wire.HeaderSize+chunkBytes)})
 	}
-	s.result = wire.Header{Type: wire.Result, Flags: wire.Sink, Epoch: 2, Signature: sig}
+	s.result = wire.Header{Type: wire.Result, Flags: wire.Sink, Epoch: 2, Cookie: cookieOf(-1, 2), Signature: sig}
 	s.in = append(s.in, Input{From: cfg.Parent, Packet: make([]byte, wire.HeaderSize+chunkBytes)})
 	return s
 }
@@ -309,7 +322,7 @@ func TestSettled(t *testing.T) {
 	const kids, window, chunks = 3, 8, 5
 	idle := func(child int, settle func(*wire.Header)) Input {
 		c := crowd{kids: kids}
-		h := wire.Header{Type: wire.Probe, Flags: wire.Idle, Epoch: 2, Child: uint16(child), Lowest: uint32(child)}
+		h := wire.Header{Type: wire.Probe, Flags: wire.Idle, Epoch: 2, Cookie: cookieOf(child, 2), Child: uint16(child), Lowest: uint32(child)}
 		settle(&h)
 		in := Input{From: c.config(2, window).Children[child].Addr, Packet: make([]byte, wire.HeaderSize)}
 		h.Put(in.Packet)

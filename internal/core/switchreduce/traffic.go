@@ -7,6 +7,7 @@ import "github.com/tributary-fabric/tributary/internal/wire"
 type Traffic struct {
 	PacketsIn, BytesIn   uint64 // admitted: what is dropped before that may be anybody's
 	PacketsOut, BytesOut uint64 // given to be sent
+	Forged               uint64 // packets with its address and child index, and another cookie
 }
 
 // EpochTraffic is what an epoch has exchanged with its neighbours since it was

@@ -139,15 +139,16 @@ func (f *forest) enter(window uint32, probes int) {
 	f.epoch += 2
 	f.window = window
 	for _, n := range f.switches {
-		cfg := Config{Group: 1, Epoch: f.epoch, Cookie: uint64(f.epoch), Window: window, ChunkBytes: 16, Probes: probes, Index: uint16(n.index)}
+		cfg := Config{Group: 1, Epoch: f.epoch, Window: window, ChunkBytes: 16, Probes: probes, Index: uint16(n.index)}
 		if n.parent >= 0 {
-			cfg.Parent = f.switches[n.parent].addr
+			cfg.Parent, cfg.Cookie = f.switches[n.parent].addr, f.cookie(n.addr)
 		}
 		for _, k := range n.kids {
 			child := Child{Addr: memberAddr(k.rank), Lowest: k.lowest}
 			if k.sw >= 0 {
 				child.Addr = f.switches[k.sw].addr
 			}
+			child.Cookie = f.cookie(child.Addr)
 			cfg.Children = append(cfg.Children, child)
 		}
 		n.core.Step(0, []Input{{Kind: Install, Config: &cfg}}, &n.out)
@@ -321,8 +322,14 @@ func (f *forest) contribute(m *member, n uint32) {
 	f.post(m, &h, body)
 }
 
+// cookie returns the secret of a child and its parent in the present epoch.
+func (f *forest) cookie(child netip.AddrPort) uint64 {
+	a := child.Addr().As16()
+	return (uint64(f.epoch)<<32 | uint64(a[14])<<24 | uint64(a[15])<<16 | uint64(child.Port())) & wire.CookieMask
+}
+
 func (f *forest) header(m *member, t wire.Type, n uint32) wire.Header {
-	return wire.Header{Type: t, Group: 1, Epoch: f.epoch, Cookie: uint64(f.epoch), Child: m.index, Chunk: n, Lowest: uint32(m.rank)}
+	return wire.Header{Type: t, Group: 1, Epoch: f.epoch, Cookie: f.cookie(m.addr), Child: m.index, Chunk: n, Lowest: uint32(m.rank)}
 }
 
 func (f *forest) post(m *member, h *wire.Header, body []byte) {

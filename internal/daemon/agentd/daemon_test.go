@@ -121,12 +121,12 @@ func newGroup(t *testing.T, c *rpc.AgentClient, id uint32, members int) *group {
 		t.Fatal(err)
 	}
 	g := &group{incarnation: state.Incarnation, config: switchreduce.Config{
-		Group: id, Epoch: 2, Cookie: 0xfeed, Window: 8, ChunkBytes: 1432, Probes: 4,
+		Group: id, Epoch: 2, Window: 8, ChunkBytes: 1432, Probes: 4,
 	}}
 	for rank := range members {
 		h := newHost(t)
 		g.hosts = append(g.hosts, h)
-		g.config.Children = append(g.config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank)})
+		g.config.Children = append(g.config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + uint64(rank)})
 	}
 	return g
 }
@@ -160,7 +160,7 @@ func (g *group) install(t *testing.T, c *rpc.AgentClient) {
 func (g *group) head(rank int, chunk uint32) wire.Header {
 	return wire.Header{
 		Type: wire.Contribution, Flags: wire.Sink, Child: uint16(rank), Group: g.config.Group, Epoch: g.config.Epoch,
-		Cookie: g.config.Cookie, Chunk: chunk, Lowest: uint32(rank),
+		Cookie: g.config.Children[rank].Cookie, Chunk: chunk, Lowest: uint32(rank),
 		Signature: wire.Signature{
 			Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Uint32, Elements: 1, ChunkElements: 1,
 		},

@@ -102,7 +102,7 @@ func TestTrafficOfEpochs(t *testing.T) {
 	g.install(t, client)
 	for rank, h := range g.hosts {
 		h.send(g.parent, wire.Header{
-			Type: wire.Contribution, Flags: wire.Sink, Child: uint16(rank), Group: 7, Epoch: 2, Cookie: g.config.Cookie,
+			Type: wire.Contribution, Flags: wire.Sink, Child: uint16(rank), Group: 7, Epoch: 2, Cookie: g.config.Children[rank].Cookie,
 			Lowest:    uint32(rank),
 			Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Uint32, Elements: 1, ChunkElements: 1},
 		}, []byte{1, 0, 0, 0})

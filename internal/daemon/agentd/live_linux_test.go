@@ -336,9 +336,9 @@ func (l *live) install(c *rpc.AgentClient, incarnation uint64, epoch uint32) (sw
 // try is install where it may be refused.
 func (l *live) try(c *rpc.AgentClient, incarnation uint64, epoch uint32) (switchreduce.Config, uint16, error) {
 	l.Helper()
-	config := switchreduce.Config{Group: 7, Epoch: epoch, Cookie: 0xfeed, Window: 8, ChunkBytes: p4.Chunk, Probes: 4}
+	config := switchreduce.Config{Group: 7, Epoch: epoch, Window: 8, ChunkBytes: p4.Chunk, Probes: 4}
 	for rank, h := range l.hosts {
-		config.Children = append(config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank)})
+		config.Children = append(config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + uint64(rank)})
 	}
 	ctx := testContext(l.T)
 	addr, err := c.Prepare(ctx, agent.Prepare{
@@ -396,7 +396,7 @@ func (l *live) allreduce(c *switchreduce.Config, port uint16, chunk uint32, elem
 func (l *live) say(c *switchreduce.Config, port uint16, chunk uint32, element reduce.Type, rank int, kind wire.Type, value uint32) {
 	l.Helper()
 	h := wire.Header{
-		Type: kind, Child: uint16(rank), Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie, Chunk: chunk, Lowest: uint32(rank),
+		Type: kind, Child: uint16(rank), Group: c.Group, Epoch: c.Epoch, Cookie: c.Children[rank].Cookie, Chunk: chunk, Lowest: uint32(rank),
 	}
 	var body []byte
 	if kind == wire.Contribution {

@@ -291,7 +291,7 @@ func (g *group) offers(after uint32) []*manager.Offer {
 		for len(all) > 0 && o.Epoch < all[0].Epoch {
 			o = m.offer(o.Epoch)
 		}
-		if len(all) > 0 && (o.Epoch != all[0].Epoch || o.Cookie != all[0].Cookie) {
+		if len(all) > 0 && (o.Epoch != all[0].Epoch || o.Cookie == all[0].Cookie) {
 			g.Fatalf("rank %d has %+v, rank 0 has %+v", m.rank, o, all[0])
 		}
 		all = append(all, o)

@@ -33,7 +33,7 @@ func commitRequest(c agent.Commit) *pb.CommitRequest {
 		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
 		Probes: uint32(g.Probes), Lease: duration(g.Lease),
 		Children: each(g.Children, func(c switchreduce.Child) *pb.TreeChild {
-			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest}
+			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest, Cookie: c.Cookie}
 		}),
 	}
 }
@@ -45,9 +45,17 @@ func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
 		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
 		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()),
 		Children: each(m.GetChildren(), func(c *pb.TreeChild) switchreduce.Child {
-			return switchreduce.Child{Addr: r.addr("children.address", c.GetAddress()), Lowest: c.GetLowest()}
+			return switchreduce.Child{Addr: r.addr("children.address", c.GetAddress()), Lowest: c.GetLowest(), Cookie: r.childCookie(c.GetCookie())}
 		}),
 	}}
+}
+
+// childCookie refuses a manager that knows only one secret for a tree.
+func (r *reader) childCookie(v uint64) uint64 {
+	if v == 0 {
+		r.fail("children.cookie", "0: the manager is of an earlier version; upgrade it")
+	}
+	return v
 }
 
 func removeRequest(m agent.Remove) *pb.RemoveRequest {

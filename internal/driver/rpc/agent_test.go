@@ -74,7 +74,7 @@ func TestAgentCalls(t *testing.T) {
 
 	commit := agent.Commit{Incarnation: 5, Config: switchreduce.Config{
 		Group: 7, Epoch: 2, Cookie: 1<<48 - 1, Window: 64, ChunkBytes: 1432,
-		Children: []switchreduce.Child{{Addr: netip.MustParseAddrPort("10.0.0.2:1"), Lowest: 0}, {Addr: netip.MustParseAddrPort("10.0.0.3:1"), Lowest: 4}},
+		Children: []switchreduce.Child{{Addr: netip.MustParseAddrPort("10.0.0.2:1"), Lowest: 0, Cookie: 1}, {Addr: netip.MustParseAddrPort("10.0.0.3:1"), Lowest: 4, Cookie: 1<<48 - 2}},
 		Parent:   netip.MustParseAddrPort("10.0.1.1:2"), Index: 65535, Probes: 8, Lease: 30 * time.Second,
 	}}
 	f.reducer = someReducer()

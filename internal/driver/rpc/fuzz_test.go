@@ -69,7 +69,7 @@ func FuzzMessages(f *testing.F) {
 			Functions: topology.AllFunctions(), Types: topology.AllTypes(), Lease: time.Second,
 		},
 		"commit": agent.Commit{Incarnation: 1, Config: switchreduce.Config{
-			Group: 2, Epoch: 4, Cookie: 5, Window: 8, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: addr, Lowest: 3}},
+			Group: 2, Epoch: 4, Cookie: 5, Window: 8, ChunkBytes: 64, Children: []switchreduce.Child{{Addr: addr, Lowest: 3, Cookie: 6}},
 			Parent: addr, Index: 1, Probes: 3, Lease: time.Second,
 		}},
 		"remove":      agent.Remove{Incarnation: 1, Group: 2, Epoch: 4},

@@ -15,7 +15,7 @@ func interfaces(x *Interfaces) *pb.Interfaces {
 	}
 	return &pb.Interfaces{Unavailable: x.Unavailable, Interfaces: each(x.List, func(i nic.Interface) *pb.Interface {
 		return &pb.Interface{
-			Name: i.Name, Up: i.Up, Traffic: trafficMessage(switchreduce.Traffic(i.Traffic)), Addresses: each(i.Addresses, netip.Addr.String),
+			Name: i.Name, Up: i.Up, Traffic: linkTraffic(i.Traffic), Addresses: each(i.Addresses, netip.Addr.String),
 		}
 	})}
 }
@@ -27,7 +27,7 @@ func (r *reader) interfaces(m *pb.Interfaces) *Interfaces {
 	}
 	return &Interfaces{Unavailable: m.GetUnavailable(), List: each(m.GetInterfaces(), func(i *pb.Interface) nic.Interface {
 		return nic.Interface{
-			Name: i.GetName(), Up: i.GetUp(), Traffic: nic.Traffic(traffic(i.GetTraffic())), Addresses: each(i.GetAddresses(), r.ip),
+			Name: i.GetName(), Up: i.GetUp(), Traffic: readLinkTraffic(i.GetTraffic()), Addresses: each(i.GetAddresses(), r.ip),
 		}
 	})}
 }
@@ -42,14 +42,22 @@ func (r *reader) plainIP(field, text string) netip.Addr {
 	return a
 }
 
+func linkTraffic(t nic.Traffic) *pb.Traffic {
+	return &pb.Traffic{PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut}
+}
+
+func readLinkTraffic(m *pb.Traffic) nic.Traffic {
+	return nic.Traffic{PacketsIn: m.GetPacketsIn(), BytesIn: m.GetBytesIn(), PacketsOut: m.GetPacketsOut(), BytesOut: m.GetBytesOut()}
+}
+
 func traffic(m *pb.Traffic) switchreduce.Traffic {
 	return switchreduce.Traffic{
-		PacketsIn: m.GetPacketsIn(), BytesIn: m.GetBytesIn(), PacketsOut: m.GetPacketsOut(), BytesOut: m.GetBytesOut(),
+		PacketsIn: m.GetPacketsIn(), BytesIn: m.GetBytesIn(), PacketsOut: m.GetPacketsOut(), BytesOut: m.GetBytesOut(), Forged: m.GetForged(),
 	}
 }
 
 func trafficMessage(t switchreduce.Traffic) *pb.Traffic {
-	return &pb.Traffic{PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut}
+	return &pb.Traffic{PacketsIn: t.PacketsIn, BytesIn: t.BytesIn, PacketsOut: t.PacketsOut, BytesOut: t.BytesOut, Forged: t.Forged}
 }
 
 func epochTrafficMessage(e EpochTraffic) *pb.EpochTraffic {

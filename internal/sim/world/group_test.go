@@ -9,6 +9,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/sim"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
@@ -109,24 +110,31 @@ func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]switchreduce.
 	links := make([]session.Link, len(t.Leaves))
 	for v, children := range t.AllChildren() {
 		if v > 0 {
-			configs[v].Parent = at(t.Vertices[v].Parent)
+			configs[v].Parent, configs[v].Cookie = at(t.Vertices[v].Parent), cookie(terms.Cookie, ^uint32(v))
 		}
 		configs[v].Children = nil
 		for i, child := range children {
 			if child.Vertex >= 0 {
-				configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: at(child.Vertex), Lowest: child.Lowest})
+				configs[v].Children = append(configs[v].Children, switchreduce.Child{
+					Addr: at(child.Vertex), Lowest: child.Lowest, Cookie: cookie(terms.Cookie, ^uint32(child.Vertex)),
+				})
 				configs[child.Vertex].Index = uint16(i)
 				continue
 			}
 			addr := AddrPort(sim.Addr{Node: hosts[child.Lowest], Port: DataPort})
-			configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: addr, Lowest: child.Lowest})
+			configs[v].Children = append(configs[v].Children, switchreduce.Child{Addr: addr, Lowest: child.Lowest, Cookie: cookie(terms.Cookie, child.Lowest)})
 			links[child.Lowest] = session.Link{
-				Group: terms.Group, Epoch: terms.Epoch, Cookie: terms.Cookie, Window: terms.Window,
+				Group: terms.Group, Epoch: terms.Epoch, Cookie: cookie(terms.Cookie, child.Lowest), Window: terms.Window,
 				Parent: at(int32(v)), Index: uint16(i), Probes: 2 * terms.Probes, Idle: terms.Lease / 3,
 			}
 		}
 	}
 	return configs, links
+}
+
+// cookie returns the secret of an edge of a tree: a rank, or the complement of a vertex.
+func cookie(of uint64, edge uint32) uint64 {
+	return (of ^ uint64(edge)*0x9e3779b97f4a7c15) & wire.CookieMask
 }
 
 // Edges returns the pairs of nodes between which the packets of a tree travel.

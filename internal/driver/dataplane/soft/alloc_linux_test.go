@@ -39,7 +39,7 @@ func newStream(t *testing.T, b *bench) *stream {
 	b.Install(1, &c)
 	next[dataplane.Installed](b)
 	s.header = wire.Header{
-		Type: wire.Contribution, Flags: wire.Sink, Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie,
+		Type: wire.Contribution, Flags: wire.Sink, Group: c.Group, Epoch: c.Epoch,
 		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Float32, Elements: 358, ChunkElements: 358},
 	}
 	for range batchSize {
@@ -55,6 +55,7 @@ func (s *stream) reduce() {
 	for i, m := range s.members {
 		for k, head := range s.heads {
 			s.header.Chunk, s.header.Child, s.header.Lowest = s.next+uint32(k), uint16(i), uint32(i)
+			s.header.Cookie = m.config.Children[0].Cookie
 			s.header.Put(head)
 		}
 		if err := m.conn.WriteBatch(s.messages); err != nil {

@@ -87,8 +87,8 @@ func newMember(t *testing.T, group uint32) *member {
 	}
 	t.Cleanup(func() { _ = conn.Close() })
 	return &member{conn, switchreduce.Config{
-		Group: group, Epoch: 2, Cookie: 0xfeed, Window: 8, ChunkBytes: 1432,
-		Children: []switchreduce.Child{{Addr: conn.LocalAddr()}},
+		Group: group, Epoch: 2, Window: 8, ChunkBytes: 1432,
+		Children: []switchreduce.Child{{Addr: conn.LocalAddr(), Cookie: 0xfeed0000 + uint64(conn.LocalAddr().Port())}},
 	}}
 }
 
@@ -96,7 +96,7 @@ func newMember(t *testing.T, group uint32) *member {
 func (m *member) reduces(t *testing.T, tree netip.AddrPort, chunk uint32) {
 	t.Helper()
 	h := wire.Header{
-		Type: wire.Contribution, Flags: wire.Sink, Group: m.config.Group, Epoch: m.config.Epoch, Cookie: m.config.Cookie, Chunk: chunk,
+		Type: wire.Contribution, Flags: wire.Sink, Group: m.config.Group, Epoch: m.config.Epoch, Cookie: m.config.Children[0].Cookie, Chunk: chunk,
 		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: 1, ChunkElements: 1},
 	}
 	head := make([]byte, wire.HeaderSize)
