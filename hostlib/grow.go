@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -20,9 +21,8 @@ import (
 // error. If a spare does not await an invitation until ctx ends at some member, the error wraps
 // ErrFormation and names those who are missing; this communicator is not harmed. If a member dies,
 // or revokes it, meanwhile, the error is the one that ends this communicator: Shrink it, and let
-// the result grow. Lists or options that differ are an ErrArgument at all members. A list that
-// cannot be, one with a member in it, say, is one before anything is sent, at the member that gives
-// it: others that give another one wait for it until their ctx ends.
+// the result grow. Lists or options that differ, or that cannot be, one with a member in it, say,
+// are an ErrArgument at all members.
 func (c *Communicator) Grow(ctx context.Context, spares []Member, options ...GroupOption) (*Communicator, error) {
 	larger, err := c.grow(ctx, spares, options)
 	if err != nil {
@@ -32,24 +32,25 @@ func (c *Communicator) Grow(ctx context.Context, spares []Member, options ...Gro
 }
 
 func (c *Communicator) grow(ctx context.Context, spares []Member, options []GroupOption) (*Communicator, error) {
-	chosen, err := c.checkGrowth(spares, options)
-	if err != nil {
-		return nil, err
-	}
 	name, err := c.successor()
 	if err != nil {
 		return nil, err
 	}
 	name = shortened(name)
+	chosen, invalid := c.checkGrowth(spares, options)
+	wanted := digest{} // which no list has
+	if invalid == nil {
+		wanted = digestOf(name, spares, 0, 0, chosen)
+	}
 	if err := c.takeTurn(ctx); err != nil {
-		return nil, err
+		return nil, cmp.Or(invalid, err)
 	}
 	defer c.endTurn()
 	if err := c.startRecovery(); err != nil {
-		return nil, err
+		return nil, cmp.Or(invalid, err)
 	}
-	if err := c.compareGrowth(ctx, digestOf(name, spares, 0, 0, chosen)); err != nil {
-		return nil, err
+	if err := c.compareGrowth(ctx, wanted); invalid != nil || err != nil {
+		return nil, cmp.Or(invalid, err)
 	}
 	in := invitation{Kind: joins, Name: name, Members: slices.Concat(c.members, spares), Options: chosen.sent()}
 	until, cancel := c.untilEnd(ctx)

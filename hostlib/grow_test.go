@@ -158,7 +158,7 @@ func TestGrowByProcess(t *testing.T) {
 	leave(t, comms)
 }
 
-// TestGrowArguments: what cannot be is an error before anything is sent; what differs is one at all.
+// TestGrowArguments: what cannot be, at one member or at all, and what differs, is an error at all.
 func TestGrowArguments(t *testing.T) {
 	hosts, members := joinAs(t, names(4), patient)
 	comms := form(t, "test", hosts[:2], members[:2])
@@ -168,13 +168,19 @@ func TestGrowArguments(t *testing.T) {
 		"a member's address": {{Host: "x", Addr: members[1].Addr}}, "no port": {{Host: "x", Addr: "127.0.0.1"}}, "no address": {{Host: "x"}},
 		"no host": {{Addr: spare.Addr}}, "too long": {{Host: strings.Repeat("x", 250), Addr: spare.Addr}},
 	} {
-		if _, err := comms[0].Grow(t.Context(), spares); !errors.Is(err, ErrArgument) {
-			t.Errorf("%s: %v", what, err)
+		for _, other := range [][]Member{{spare}, spares} {
+			each(2, func(i int) {
+				if _, err := comms[i].Grow(within(t), [][]Member{spares, other}[i]); !errors.Is(err, ErrArgument) {
+					t.Errorf("%s: rank %d: %v", what, i, err)
+				}
+			})
 		}
 	}
-	if _, err := comms[0].Grow(t.Context(), []Member{spare}, nil); !errors.Is(err, ErrArgument) {
-		t.Errorf("no option: %v", err)
-	}
+	each(2, func(i int) {
+		if _, err := comms[i].Grow(within(t), []Member{spare}, make([]GroupOption, i)...); !errors.Is(err, ErrArgument) {
+			t.Errorf("no option: rank %d: %v", i, err)
+		}
+	})
 	for _, f := range []func(i int) (*Communicator, error){
 		func(i int) (*Communicator, error) { return comms[i].Grow(within(t), members[2+i:3+i]) },
 		func(i int) (*Communicator, error) {

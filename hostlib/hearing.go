@@ -49,9 +49,7 @@ func (h *hearing) take(status rail.Status, err error) {
 		h.refuse()
 	case h.isLost, errors.Is(err, rail.ErrRestarted) && !c.isOfEarlierLife(err), errors.Is(err, rail.ErrAbsent):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
-		c.recovery.mu.Lock()
-		c.reportDeath(h.rank, err.Error())
-		c.unlockRecovery()
+		c.lost(int(h.rank), err)
 		return
 	default: // it may live, and lack what was on its way
 		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !c.isOfEarlierLife(err), h.whole[:0] // canceled by this host, which may be closing

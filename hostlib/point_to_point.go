@@ -192,7 +192,9 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 		return of, fmt.Errorf("%w: %d elements from rank %d", ErrTruncated, of.Elements, m.peer)
 	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrUnreachable), errors.Is(err, rail.ErrAbsent),
 		errors.Is(err, rail.ErrRestarted) && !m.c.isOfEarlierLife(err):
-		m.c.lost(m.peer, err)
+		if m.c.directErr(m.peer) == nil {
+			m.c.lost(m.peer, err)
+		}
 	}
 	if ended := m.c.directErr(m.peer); ended != nil {
 		return of, ended

@@ -162,7 +162,7 @@ func (j *job) grow(ctx context.Context, missing int) error {
 	case err == nil:
 		_ = j.comm.Leave(ctx) // a death ends the larger one, too
 		j.comm = larger
-	case ctx.Err() != nil, errors.Is(err, hostlib.ErrEnded):
+	case ctx.Err() != nil, errors.Is(err, hostlib.ErrEnded), errors.Is(err, hostlib.ErrArgument):
 		return err
 	}
 	return nil // perhaps without them: they have died since

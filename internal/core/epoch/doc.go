@@ -27,5 +27,6 @@
 // A failure goes up, and the first one at the lowest rank goes down to all and ends the
 // communicator. By a revoke (wire.FailRevoked), whether the member was notified of it or gets it
 // from a neighbour, it ends at once, and sends nothing: package revoke notifies all, without the
-// lowest rank, which may be dead.
+// lowest rank, which may be dead. A member that has left is gone when all neighbours are known to await
+// nothing more of it: they have said goodbye, have reported a failure, or are dead.
 package epoch

@@ -50,19 +50,14 @@ func (c *Core) end(f wire.Fail) {
 }
 
 // dead takes the death of a neighbour, which ends the communicator unless it
-// had said goodbye. For a member that has left, it is as good as a goodbye.
+// had said goodbye. For a member that has left, it is as good as a goodbye, and so is a fail.
 func (c *Core) dead(rank uint32, why string) {
 	k := c.child(rank)
 	if k == nil && int(rank) != c.cfg.Parent || k != nil && k.gone {
 		return
 	}
 	if c.phase == left {
-		if k != nil {
-			k.gone = true
-		} else {
-			c.parentGone = true
-		}
-		c.departed()
+		c.parted(k)
 		return
 	}
 	c.parentGone = c.parentGone || k == nil
@@ -93,14 +88,16 @@ func (c *Core) leave() {
 // not know of a last barrier, the two disagree, and a parent that has left
 // takes no word of it any more.
 func (c *Core) goodbye(now core.Time, rank uint32, from *child) {
+	if c.phase == left {
+		c.parted(from)
+		return
+	}
 	if from != nil {
 		from.gone = true
 	} else {
 		c.parentGone = true
 	}
 	switch {
-	case c.phase == left:
-		c.departed()
 	case c.member.FinishLast(now):
 		c.leave()
 	default:
@@ -109,6 +106,17 @@ func (c *Core) goodbye(now core.Time, rank uint32, from *child) {
 			Reason: fmt.Sprintf("rank %d has left the group, and rank %d was not leaving", rank, c.cfg.Rank),
 		})
 	}
+}
+
+// parted takes, as a member that has left, that a neighbour, a child or nil for the parent, awaits nothing
+// of it any more.
+func (c *Core) parted(from *child) {
+	if from != nil {
+		from.gone = true
+	} else {
+		c.parentGone = true
+	}
+	c.departed()
 }
 
 // departed reports, once, that every neighbour has said goodbye.

@@ -238,7 +238,9 @@ func (c *Core) message(now core.Time, from uint32, frame any) {
 	case *wire.Fill:
 		c.fill(now, m, down)
 	case *wire.Fail:
-		if up {
+		if c.phase == left {
+			c.parted(down)
+		} else if up {
 			c.end(*m)
 		} else {
 			c.failed(*m)

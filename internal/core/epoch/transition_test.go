@@ -145,7 +145,7 @@ var transitions = [][4]string{
 	{"reported", "from 0 fail dead rank=9", "ended 1 round=1", "member: end dead rank=9; to 3: fail dead rank=9"},
 	{"entered", "from 0 fail dead rank=9", "ended 3 round=1", "member: end dead rank=9; to 3: fail dead rank=9"},
 	{"failing", "from 0 fail dead rank=9", "ended 1 round=0", "member: end dead rank=9; to 3: fail dead rank=9"},
-	{"left", "from 0 fail dead rank=9", "left 1 round=0", ""},
+	{"left", "from 0 fail dead rank=9", "left 1 round=0", "gone"},
 	{"ended", "from 0 fail dead rank=9", "ended 1 round=0", ""},
 
 	{"running", "from 3 goodbye", "running 1 round=0 failing", "to 0: fail internal rank=2: rank 3 has left the group, and rank 2 was not leaving"},
@@ -226,7 +226,7 @@ var transitions = [][4]string{
 	{"reported", "from 0 fail revoked rank=9", "ended 1 round=1", "member: end revoked rank=9"},
 	{"entered", "from 0 fail revoked rank=9", "ended 3 round=1", "member: end revoked rank=9"},
 	{"failing", "from 0 fail revoked rank=9", "ended 1 round=0", "member: end revoked rank=9"},
-	{"left", "from 0 fail revoked rank=9", "left 1 round=0", ""},
+	{"left", "from 0 fail revoked rank=9", "left 1 round=0", "gone"},
 	{"ended", "from 0 fail revoked rank=9", "ended 1 round=0", ""},
 
 	{"running", "from 3 fail revoked rank=9", "ended 1 round=0", "member: end revoked rank=9"},
