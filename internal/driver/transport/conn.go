@@ -35,21 +35,21 @@ type Message struct {
 	Size int
 }
 
-// count returns how many datagrams m is.
-func (m *Message) count() int {
+// Count returns how many datagrams m is.
+func (m *Message) Count() int {
 	if m.Size == 0 || len(m.Body) == 0 {
 		return 1
 	}
 	return (len(m.Body) + m.Size - 1) / m.Size
 }
 
-// each calls f with each of m's datagrams.
-func (m *Message) each(f func(head, body []byte)) {
+// Each calls f with each of m's datagrams.
+func (m *Message) Each(f func(head, body []byte)) {
 	if m.Size == 0 {
 		f(m.Head, m.Body)
 		return
 	}
-	heads := len(m.Head) / m.count()
+	heads := len(m.Head) / m.Count()
 	for head, rest := m.Head, m.Body; ; head = head[heads:] {
 		n := min(m.Size, len(rest))
 		f(head[:heads], rest[:n])

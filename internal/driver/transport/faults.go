@@ -67,7 +67,7 @@ func (f *Faulty) WriteBatch(messages []Message) error {
 	f.held = nil
 	for i := range messages {
 		m := &messages[i]
-		m.each(func(head, body []byte) { f.meet(Message{To: m.To, Head: head, Body: body}) })
+		m.Each(func(head, body []byte) { f.meet(Message{To: m.To, Head: head, Body: body}) })
 	}
 	f.batch = append(f.batch, delayed...)
 	return f.Conn.WriteBatch(f.batch)

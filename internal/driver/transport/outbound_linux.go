@@ -135,7 +135,7 @@ func (o *outbound) add(t *gsoBatch, m *Message) bool {
 		o.queue = o.queue[1:]
 		return true
 	}
-	body, heads := m.Body[o.begun:], len(m.Head)/m.count()
+	body, heads := m.Body[o.begun:], len(m.Head)/m.Count()
 	size := min(m.Size, len(body))
 	if !t.fits(heads + size) {
 		return false

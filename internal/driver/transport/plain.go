@@ -89,7 +89,7 @@ func (p *plain) write(messages []Message) (err error) {
 	defer p.mu.Unlock()
 	for i := range messages {
 		m := &messages[i]
-		m.each(func(head, body []byte) {
+		m.Each(func(head, body []byte) {
 			if err == nil {
 				err = p.send(m.To, head, body)
 			}

@@ -1,0 +1,207 @@
+package sealed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+// Conn is a transport.Conn whose packets are sealed. Before the first Install they are as they are.
+type Conn struct {
+	transport.Conn
+	read nonce // the reader's
+
+	mu    sync.Mutex // of who changes edges
+	edges atomic.Pointer[map[place]*edge]
+
+	refused atomic.Uint64
+}
+
+// Over returns a Conn that sends and receives over another one, which it owns.
+func Over(c transport.Conn) *Conn { return &Conn{Conn: c} }
+
+// Install adds the neighbours of an epoch. From then on what is not sealed is refused.
+func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
+	if p == wire.Plain || !p.Valid() {
+		return fmt.Errorf("sealed: epoch %d is to be %v", epoch, p)
+	}
+	added := map[place]*edge{}
+	for i := range edges {
+		e, err := newEdge(&edges[i], p)
+		if err != nil {
+			return err
+		}
+		added[place{epoch, edges[i].Peer, edges[i].Child}] = e
+	}
+	c.change(func(all map[place]*edge) { maps.Copy(all, added) })
+	return nil
+}
+
+// Retire forgets the keys of an epoch. Conn goes on to refuse what is not sealed.
+func (c *Conn) Retire(epoch uint32) {
+	if c.edges.Load() != nil {
+		c.change(func(all map[place]*edge) {
+			maps.DeleteFunc(all, func(p place, _ *edge) bool { return p.epoch == epoch })
+		})
+	}
+}
+
+func (c *Conn) change(f func(map[place]*edge)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[place]*edge{}
+	if old := c.edges.Load(); old != nil {
+		maps.Copy(all, *old)
+	}
+	f(all)
+	c.edges.Store(&all)
+}
+
+// Refused returns the number of packets that were refused.
+func (c *Conn) Refused() uint64 { return c.refused.Load() }
+
+// RefusedOf returns the number of packets that were refused and use a neighbour's address and index.
+func (c *Conn) RefusedOf(epoch uint32, peer netip.AddrPort, child uint16) uint64 {
+	if e := c.edge(epoch, peer, child); e != nil {
+		return e.refused.Load()
+	}
+	return 0
+}
+
+func (c *Conn) edge(epoch uint32, peer netip.AddrPort, child uint16) *edge {
+	if all := c.edges.Load(); all != nil {
+		return (*all)[place{epoch, peer, child}]
+	}
+	return nil
+}
+
+// find returns the neighbour that a packet, with its header, is to or from; nil: none is known.
+func find(all map[place]*edge, peer netip.AddrPort, packet []byte) *edge {
+	return all[place{binary.BigEndian.Uint32(packet[8:]), peer, binary.BigEndian.Uint16(packet[2:])}]
+}
+
+// ReadBatch implements transport.Conn. After packets that were all refused it returns ErrWoken, so
+// that they keep its owner from nothing.
+func (c *Conn) ReadBatch(packets []transport.Packet, until time.Time) (int, error) {
+	n, err := c.Conn.ReadBatch(packets, until)
+	all := c.edges.Load()
+	if all == nil || err != nil {
+		return n, err
+	}
+	kept := packets[:0]
+	for i := range packets[:n] {
+		p := packets[i]
+		if c.open(*all, &p); len(p.Data) > 0 {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return 0, transport.ErrWoken
+	}
+	return len(kept), nil
+}
+
+// open opens each datagram of p, and closes the gaps behind them. Without any, p is empty.
+func (c *Conn) open(all map[place]*edge, p *transport.Packet) {
+	size := p.Size
+	if size == 0 {
+		size = len(p.Data)
+	}
+	at := 0
+	for rest := p.Data; len(rest) > 0; {
+		one := rest[:min(size, len(rest))]
+		rest = rest[len(one):]
+		if !c.openOne(all, p.From, one) {
+			c.refused.Add(1)
+			continue
+		}
+		plain := one[:len(one)-overhead]
+		if &p.Data[at] != &one[0] {
+			copy(p.Data[at:], plain)
+		}
+		at += len(plain)
+	}
+	p.Data = p.Data[:at]
+	if p.Size != 0 {
+		p.Size -= overhead
+	}
+}
+
+func (c *Conn) openOne(all map[place]*edge, from netip.AddrPort, packet []byte) bool {
+	if len(packet) < wire.HeaderSize+overhead {
+		return false
+	}
+	e := find(all, from, packet)
+	if e == nil {
+		return false
+	}
+	if !e.open(packet, &c.read) {
+		e.refused.Add(1)
+		return false
+	}
+	return true
+}
+
+// outgoing is memory for a WriteBatch.
+type outgoing struct {
+	messages []transport.Message
+	bytes    []byte
+	nonce    nonce
+}
+
+var spare = sync.Pool{New: func() any { return new(outgoing) }}
+
+// WriteBatch implements transport.Conn. Packets for nobody that is installed are dropped.
+func (c *Conn) WriteBatch(messages []transport.Message) error {
+	all := c.edges.Load()
+	if all == nil {
+		return c.Conn.WriteBatch(messages)
+	}
+	o := spare.Get().(*outgoing)
+	defer spare.Put(o)
+	need := 0
+	for i := range messages {
+		m := &messages[i]
+		need += len(m.Head) + len(m.Body) + m.Count()*overhead
+	}
+	o.bytes = slices.Grow(o.bytes[:0], need)
+	o.messages = o.messages[:0]
+	for i := range messages {
+		o.add(*all, &messages[i])
+	}
+	err := c.Conn.WriteBatch(o.messages)
+	clear(o.messages)
+	return err
+}
+
+// add seals a message. Its datagrams are to one neighbour.
+func (o *outgoing) add(all map[place]*edge, m *transport.Message) {
+	begin, size := len(o.bytes), 0
+	m.Each(func(head, body []byte) {
+		at := len(o.bytes)
+		o.bytes = append(append(o.bytes, head...), body...)
+		o.bytes = o.bytes[:len(o.bytes)+overhead]
+		packet := o.bytes[at:]
+		e := find(all, m.To, packet)
+		if e == nil {
+			o.bytes = o.bytes[:at]
+			return
+		}
+		e.seal(packet, &o.nonce)
+		size = max(size, len(packet))
+	})
+	if n := len(o.bytes) - begin; n > 0 {
+		if n == size {
+			size = 0
+		}
+		o.messages = append(o.messages, transport.Message{To: m.To, Body: o.bytes[begin:], Size: size})
+	}
+}

@@ -1,0 +1,334 @@
+package sealed
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
+)
+
+var (
+	childAddr  = netip.MustParseAddrPort("10.0.0.2:7")
+	otherAddr  = netip.MustParseAddrPort("10.0.0.3:7")
+	parentAddr = netip.MustParseAddrPort("10.0.0.1:7")
+)
+
+// line is a Conn that keeps what it is to send, and receives what it is given.
+type line struct {
+	transport.Conn
+	sent []transport.Message // with memory of their own
+	come []transport.Packet
+}
+
+func (l *line) WriteBatch(messages []transport.Message) error {
+	for _, m := range messages {
+		m.Head, m.Body = bytes.Clone(m.Head), bytes.Clone(m.Body)
+		l.sent = append(l.sent, m)
+	}
+	return nil
+}
+
+func (l *line) ReadBatch(packets []transport.Packet, _ time.Time) (int, error) {
+	n := copy(packets, l.come)
+	l.come = l.come[n:]
+	return n, nil
+}
+
+// pair is a child and its parent, who knows another child, too.
+type pair struct {
+	childLine, parentLine line
+	child, parent         *Conn
+}
+
+func newPair(t interface{ Fatal(...any) }, p wire.Protection) *pair {
+	w := &pair{}
+	w.child, w.parent = Over(&w.childLine), Over(&w.parentLine)
+	for _, err := range []error{
+		w.child.Install(4, p, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{1}}}),
+		w.parent.Install(4, p, []Edge{
+			{Peer: otherAddr, Child: 0, IsDown: true, Key: wire.EdgeKey{2}}, {Peer: childAddr, Child: 1, IsDown: true, Key: wire.EdgeKey{1}},
+		}),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// plain returns a packet of the child's, to or from it.
+func plain(t wire.Type, chunk uint32, payload []byte) []byte {
+	h := wire.Header{Type: t, Child: 1, Group: 9, Epoch: 4, Chunk: chunk, Cookie: 7}
+	b := make([]byte, wire.HeaderSize)
+	h.Put(b)
+	return append(b, payload...)
+}
+
+// up sends messages from child to parent, and returns what leaves.
+func (w *pair) up(t interface{ Fatal(...any) }, messages ...transport.Message) []transport.Message {
+	w.childLine.sent = nil
+	for i := range messages {
+		messages[i].To = parentAddr
+	}
+	if err := w.child.WriteBatch(messages); err != nil {
+		t.Fatal(err)
+	}
+	return w.childLine.sent
+}
+
+// arrive has the parent read packets of the child, and returns them one by one.
+func (w *pair) arrive(t interface{ Fatal(...any) }, packets ...transport.Packet) (all [][]byte) {
+	return arrive(t, w.parent, &w.parentLine, childAddr, packets)
+}
+
+func arrive(t interface{ Fatal(...any) }, c *Conn, l *line, from netip.AddrPort, packets []transport.Packet) (all [][]byte) {
+	for i := range packets {
+		packets[i].From, packets[i].Data = from, bytes.Clone(packets[i].Data)
+	}
+	l.come = packets
+	into := make([]transport.Packet, 8)
+	n, err := c.ReadBatch(into, time.Time{})
+	if errors.Is(err, transport.ErrWoken) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range into[:n] {
+		if p.Size == 0 {
+			p.Size = len(p.Data)
+		}
+		all = slices.AppendSeq(all, slices.Chunk(p.Data, p.Size))
+	}
+	return all
+}
+
+var both = map[string]wire.Protection{"authenticated": wire.Authenticated, "encrypted": wire.Encrypted}
+
+// TestRoundTrip: whatever messages are made of, what arrives is what was sent; no payload is seen on
+// the way if they are encrypted.
+func TestRoundTrip(t *testing.T) {
+	for name, p := range both {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				w := newPair(t, p)
+				var want [][]byte
+				var messages []transport.Message
+				for range rapid.IntRange(1, 3).Draw(t, "messages") {
+					size := rapid.IntRange(1, 100).Draw(t, "size")
+					packets := rapid.IntRange(1, 4).Draw(t, "packets")
+					last := rapid.IntRange(0, size).Draw(t, "last")
+					withHeads := rapid.Bool().Draw(t, "heads")
+					var m transport.Message
+					for i := range packets {
+						payload := bytes.Repeat([]byte{0xa0 + byte(i)}, size)
+						if i == packets-1 && (packets > 1 && last > 0) {
+							payload = payload[:last]
+						}
+						whole := plain(wire.Contribution, uint32(len(want)), payload)
+						want = append(want, whole)
+						if withHeads {
+							m.Head, m.Body = append(m.Head, whole[:wire.HeaderSize]...), append(m.Body, payload...)
+						} else {
+							m.Body = append(m.Body, whole...)
+						}
+					}
+					if packets > 1 {
+						m.Size = size
+						if !withHeads {
+							m.Size += wire.HeaderSize
+						}
+					}
+					messages = append(messages, m)
+				}
+				var got [][]byte
+				for _, m := range w.up(t, messages...) {
+					whole := append(bytes.Clone(m.Head), m.Body...)
+					if p == wire.Encrypted && bytes.Contains(whole, []byte{0xa0, 0xa0, 0xa0, 0xa0, 0xa0, 0xa0}) {
+						t.Fatal("a payload can be read")
+					}
+					got = append(got, w.arrive(t, transport.Packet{Data: whole, Size: m.Size})...)
+				}
+				if !slices.EqualFunc(got, want, bytes.Equal) || w.parent.Refused() != 0 {
+					t.Fatalf("%d packets of %d, %d refused", len(got), len(want), w.parent.Refused())
+				}
+			})
+		})
+	}
+}
+
+// TestForgeries: a packet with any bit changed, in another's name, sent back, cut, or not sealed is
+// refused, counted for the neighbour whose name it uses, and keeps those beside it from nothing.
+func TestForgeries(t *testing.T) {
+	for name, p := range both {
+		t.Run(name, func(t *testing.T) {
+			w := newPair(t, p)
+			good := w.up(t, transport.Message{Body: plain(wire.Contribution, 5, []byte("vector"))})[0].Body
+			for bit := range len(good) * 8 {
+				bad := bytes.Clone(good)
+				bad[bit/8] ^= 1 << (bit % 8)
+				if got := w.arrive(t, transport.Packet{Data: bad}); got != nil {
+					t.Fatalf("bit %d changed: %x", bit, got)
+				}
+			}
+			if n := w.parent.RefusedOf(4, childAddr, 1); n == 0 || w.parent.RefusedOf(4, otherAddr, 0) != 0 {
+				t.Errorf("refused of the child: %d, of another: %d", n, w.parent.RefusedOf(4, otherAddr, 0))
+			}
+			for what, b := range map[string][]byte{
+				"nothing": {}, "cut": good[:len(good)-1], "head alone": good[:wire.HeaderSize], "plain": plain(wire.Contribution, 5, []byte("vector")),
+				"another epoch": func() []byte { b := bytes.Clone(good); b[11]++; return b }(),
+			} {
+				if got := w.arrive(t, transport.Packet{Data: b}); got != nil {
+					t.Errorf("%s: %x", what, got)
+				}
+			}
+			if got := arrive(t, w.parent, &w.parentLine, otherAddr, []transport.Packet{{Data: good}}); got != nil {
+				t.Errorf("from another address: %x", got)
+			}
+			if got := arrive(t, w.child, &w.childLine, parentAddr, []transport.Packet{{Data: good}}); got != nil {
+				t.Errorf("sent back: %x", got)
+			}
+			// The other child's packets with this one's index and address, under its own key.
+			evil := Over(&line{})
+			if err := evil.Install(4, p, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{2}}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := evil.WriteBatch([]transport.Message{{To: parentAddr, Body: plain(wire.Contribution, 5, []byte("vector"))}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.arrive(t, transport.Packet{Data: evil.Conn.(*line).sent[0].Body}); got != nil {
+				t.Errorf("another's: %x", got)
+			}
+			// Amid a train, between two that are good.
+			train := w.up(t, transport.Message{Body: slices.Concat(plain(wire.Contribution, 6, []byte("a")), plain(wire.Contribution, 7, []byte("b")), plain(wire.Contribution, 8, []byte("c"))), Size: wire.HeaderSize + 1})[0]
+			train.Body[train.Size+wire.HeaderSize] ^= 1
+			got := w.arrive(t, transport.Packet{Data: train.Body, Size: train.Size})
+			if len(got) != 2 || !bytes.Equal(got[0], plain(wire.Contribution, 6, []byte("a"))) || !bytes.Equal(got[1], plain(wire.Contribution, 8, []byte("c"))) {
+				t.Errorf("of a train: %q", got)
+			}
+		})
+	}
+}
+
+// TestReplays: what comes late by up to Window is taken, and what comes later is refused.
+func TestReplays(t *testing.T) {
+	w := newPair(t, wire.Authenticated)
+	send := func() []byte {
+		return w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)})[0].Body
+	}
+	skip := func(to uint64) { w.child.edge(4, parentAddr, 1).sent.Store(to - 1) }
+	first := send()
+	skip(1 + Window)
+	atWindow := send()
+	for _, b := range [][]byte{first, atWindow, first} {
+		if w.arrive(t, transport.Packet{Data: b}) == nil {
+			t.Error("a packet within the window is refused")
+		}
+	}
+	if w.arrive(t, transport.Packet{Data: send()}) == nil || w.arrive(t, transport.Packet{Data: first}) != nil || w.arrive(t, transport.Packet{Data: atWindow}) == nil {
+		t.Error("the window does not end where it should")
+	}
+}
+
+// TestInstallAndRetire: epochs have keys of their own; after the last, nothing is taken, or sent.
+func TestInstallAndRetire(t *testing.T) {
+	w := newPair(t, wire.Encrypted)
+	if err := w.child.Install(6, wire.Plain, nil); err == nil {
+		t.Error("a plain epoch is installed")
+	}
+	good := w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)})[0].Body
+	if err := w.parent.Install(6, wire.Encrypted, []Edge{{Peer: childAddr, Child: 1, IsDown: true, Key: wire.EdgeKey{3}}}); err != nil {
+		t.Fatal(err)
+	}
+	if w.arrive(t, transport.Packet{Data: good}) == nil {
+		t.Error("an epoch ends as the next is installed")
+	}
+	w.parent.Retire(4)
+	if w.arrive(t, transport.Packet{Data: good}) != nil || w.parent.RefusedOf(4, childAddr, 1) != 0 {
+		t.Error("a packet of an epoch that is over is taken, or counted for a neighbour")
+	}
+	w.child.Retire(4)
+	if sent := w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)}); sent != nil {
+		t.Errorf("sent without a key: %x", sent)
+	}
+	untouched := Over(&line{})
+	untouched.Retire(4)
+	if err := untouched.WriteBatch([]transport.Message{{Body: []byte("x")}}); err != nil || string(untouched.Conn.(*line).sent[0].Body) != "x" {
+		t.Error("a Conn without epochs changes what it sends")
+	}
+}
+
+// TestKeysAreNotPrinted: a key is in no log.
+func TestKeysAreNotPrinted(t *testing.T) {
+	if got := (wire.EdgeKey{1}).String() + (wire.EdgeKey{}).GoString(); got != "secretnone" {
+		t.Error(got)
+	}
+}
+
+// TestNoAllocation: sealing and opening allocate nothing.
+func TestNoAllocation(t *testing.T) {
+	for name, p := range both {
+		t.Run(name, func(t *testing.T) {
+			var e [2]*edge
+			for i := range e {
+				var err error
+				if e[i], err = newEdge(&Edge{IsDown: i == 1}, p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			packet, n := make([]byte, 1472+overhead), new(nonce)
+			if got := testing.AllocsPerRun(100, func() {
+				e[0].seal(packet, n)
+				if !e[1].open(packet, n) {
+					t.Fatal("refused")
+				}
+			}); got != 0 {
+				t.Errorf("%v allocations", got)
+			}
+		})
+	}
+}
+
+// FuzzOpen gives a Conn any bytes: what is not sealed never arrives.
+func FuzzOpen(f *testing.F) {
+	f.Add(plain(wire.Contribution, 5, make([]byte, 64)), uint16(0))
+	f.Add(bytes.Repeat(plain(wire.Result, 1, make([]byte, 24)), 3), uint16(wire.HeaderSize+24))
+	f.Fuzz(func(t *testing.T, data []byte, size uint16) {
+		for _, p := range both {
+			w := newPair(t, p)
+			if got := w.arrive(t, transport.Packet{Data: data, Size: int(size)}); got != nil {
+				t.Fatalf("arrived: %x", got)
+			}
+		}
+	})
+}
+
+func BenchmarkPacket(b *testing.B) {
+	for name, p := range both {
+		b.Run(name, func(b *testing.B) {
+			out, err := newEdge(&Edge{}, p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			in, err := newEdge(&Edge{IsDown: true}, p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			packet, n := make([]byte, 1448+overhead), new(nonce)
+			b.SetBytes(int64(len(packet)))
+			for b.Loop() {
+				out.seal(packet, n)
+				if !in.open(packet, n) {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}
