@@ -51,6 +51,9 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 		text("several trees")
 		_ = binary.Write(h, binary.BigEndian, [2]uint32{uint32(t.stripes), uint32(t.roots)})
 	}
+	if t.protection != wire.Plain {
+		text(t.protection.String())
+	}
 	return digest(h.Sum(nil))
 }
 

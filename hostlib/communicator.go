@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/sealed"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -40,6 +41,7 @@ type Communicator struct {
 	own      attempt
 	core     *endpoint.Core // the loop's
 	conn     transport.Conn // for packets to and from switches; nil without a manager
+	sealed   *sealed.Conn   // conn, if packets are protected
 	offload  atomic.Bool    // it is on a tree of switches; changes in the loop's steps
 	setBulk  func(is bool)  // conn's reader need not have each datagram at once
 	batches  bool           // chunks that follow each other are given to conn as one
@@ -206,7 +208,7 @@ func (c *Communicator) open() error {
 	group, cookie := c.group.numbers()
 	core := endpoint.Config{
 		Group: group, Cookie: cookie, Rank: uint32(c.rank), Size: len(c.members), Radix: c.sub.radix,
-		ChunkBytes: cfg.ChunkBytes, Window: cfg.Window, Timing: session.DefaultTiming(), Linger: endpoint.DefaultLinger,
+		ChunkBytes: c.chunkBytes(), Window: cfg.Window, Timing: session.DefaultTiming(), Linger: endpoint.DefaultLinger,
 	}
 	var err error
 	if c.core, err = endpoint.New(core); err != nil {
@@ -243,6 +245,10 @@ func (c *Communicator) openData() error {
 	c.conn, c.setBulk, c.batches = conn, conn.SetBulk, hooks.Without&transport.GROBatches == 0
 	if hooks.Data != nil {
 		c.conn = hooks.Data(conn)
+	}
+	if c.options.protection != wire.Plain {
+		c.sealed = sealed.Over(c.conn)
+		c.conn = c.sealed
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -28,7 +29,34 @@ type groupOptions struct {
 	noSwitches bool        // which is that of hosts
 
 	stripes, roots int // wanted; 0: the option was not given; stripes may be PerRail
+
+	protection wire.Protection // of packets to and from switches
 }
+
+// Authenticated has all packets of the communicator's trees of switches carry a MAC, by a key that a
+// child and its parent alone have, which changes with the tree: what anybody else sends or changes on
+// the way is dropped, and counted. The manager gives the communicator switches that can check this; on
+// others it stays on hosts, whose connections are authenticated by TLS, and Explain says so.
+// docs/trust.md reports what it protects from, docs/benchmarks.md what it costs. A packet has room for
+// up to 48 bytes less.
+func Authenticated() GroupOption {
+	return func(t *groupOptions) { t.protection = max(t.protection, wire.Authenticated) }
+}
+
+// Encrypted is Authenticated, and encrypts the vectors in the packets between a child and its
+// parent. Switches see them, since they reduce them.
+func Encrypted() GroupOption { return func(t *groupOptions) { t.protection = wire.Encrypted } }
+
+// chunkBytes returns the largest payload of a packet of which, unprotected, it would be most.
+func (t groupOptions) chunkBytes(most int) int {
+	if t.protection == wire.Plain {
+		return most
+	}
+	return max(16, (most-t.protection.Overhead())&^15)
+}
+
+// chunkBytes returns the largest payload of a packet.
+func (c *Communicator) chunkBytes() int { return c.options.chunkBytes(c.host.cfg.ChunkBytes) }
 
 // OnlyFunctions limits the communicator's reductions to these functions, so that it can
 // use switches that support only these. The default is all.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -46,15 +47,16 @@ type sentOptions struct {
 	Algorithms         []Algorithm
 	OnTree, NoSwitches bool
 	Stripes, Roots     int
+	Protection         wire.Protection
 }
 
 func (t groupOptions) sent() sentOptions {
-	return sentOptions{t.functions, t.types, t.blockFloat, t.purpose, t.algorithms, t.onTree, t.noSwitches, t.stripes, t.roots}
+	return sentOptions{t.functions, t.types, t.blockFloat, t.purpose, t.algorithms, t.onTree, t.noSwitches, t.stripes, t.roots, t.protection}
 }
 
 func (s sentOptions) option() GroupOption {
 	return func(t *groupOptions) {
-		*t = groupOptions{s.Functions, s.Types, s.BlockFloat, s.Purpose, s.Algorithms, s.OnTree, s.NoSwitches, s.Stripes, s.Roots}
+		*t = groupOptions{s.Functions, s.Types, s.BlockFloat, s.Purpose, s.Algorithms, s.OnTree, s.NoSwitches, s.Stripes, s.Roots, s.Protection}
 	}
 }
 

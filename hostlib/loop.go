@@ -365,6 +365,9 @@ func (s *stepper) entered(e endpoint.Entered) {
 	s.status.enter(e)
 	s.mu.Unlock()
 	s.offload.Store(e.Offload)
+	if s.sealed != nil {
+		s.sealed.RetireBefore(e.Epoch)
+	}
 	s.host.cfg.Log.Info("entered an epoch",
 		slog.String("communicator", s.name), slog.Uint64("epoch", uint64(e.Epoch)),
 		slog.Bool("offload", e.Offload), slog.String("reason", e.Reason))

@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/sealed"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -196,13 +197,20 @@ func (c *control) stream() error {
 func (c *Communicator) heard(t *client.Notify) {
 	switch {
 	case t.Offer != nil:
-		c.mu.Lock()
-		c.status.learn(t.Offer)
-		c.mu.Unlock()
 		o := t.Offer
+		if err := c.protect(o); errors.Is(err, sealed.ErrRetired) {
+			return // it comes late
+		} else if err != nil {
+			c.settle(fmt.Sprintf("no tree of switches: %v", err))
+			return
+		}
+		c.mu.Lock()
+		c.status.learn(o)
+		c.mu.Unlock()
 		c.news(endpoint.Offer, endpoint.News{Link: session.Link{
 			Group: o.Group, Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window,
 			Parent: o.Parent, Source: o.Source, Index: o.Index, Probes: o.Probes, Idle: o.Idle,
+			Protection: o.Protection, Key: o.Key,
 		}})
 	case t.Withdrawal != nil:
 		c.news(endpoint.Withdraw, endpoint.News{Epoch: t.Withdrawal.Epoch, Reason: t.Withdrawal.Why})
@@ -225,4 +233,16 @@ func (c *Communicator) heard(t *client.Notify) {
 // news gives the member's core news. After the communicator's end they are dropped.
 func (c *Communicator) news(kind endpoint.Kind, n endpoint.News) {
 	c.post(item{in: endpoint.Input{Kind: kind, News: &n}})
+}
+
+// protect has the packets of an offered tree be sealed, if the communicator's are to be. An error is why
+// the tree cannot be entered.
+func (c *Communicator) protect(o *manager.Offer) error {
+	switch {
+	case o.Protection != c.options.protection:
+		return fmt.Errorf("the manager offers one whose packets are %v, not %v; it is of an earlier version", o.Protection, c.options.protection)
+	case o.Protection == wire.Plain:
+		return nil
+	}
+	return c.sealed.Install(o.Epoch, o.Protection, []sealed.Edge{{Peer: o.Parent, Child: o.Index, Key: o.Key}})
 }

@@ -53,7 +53,7 @@ func (p *pieced) fits() (*schedule.Tree, string) {
 	if p.kernel != nil && p.function == reduce.NoFunction {
 		return nil, "switches have no custom operators"
 	}
-	t, err := schedule.OverTree(&p.Call, p.c.host.cfg.ChunkBytes)
+	t, err := schedule.OverTree(&p.Call, p.c.chunkBytes())
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -138,7 +138,7 @@ func (p *parts) start(s *multitree, r *Request, o *session.Operation) {
 	if o.Last {
 		whole.base = j.pieces[0]
 	} else {
-		_, width := o.Chunk(s.base.host.cfg.ChunkBytes)
+		_, width := o.Chunk(s.base.chunkBytes())
 		first := piece(o, 0, 1, width)
 		first.In = slices.Clone(first.In) // whose place may be the result's
 		if first.Out != nil {
@@ -251,7 +251,7 @@ func (p *parts) reduce(x job) {
 	if x.o.Collective == wire.Reduce {
 		d.to, d.receives = p.of[x.o.Root], int(x.o.Root) == x.done.comm.rank
 	}
-	d.segment, d.width = x.o.Chunk(p.own.host.cfg.ChunkBytes)
+	d.segment, d.width = x.o.Chunk(p.own.chunkBytes())
 	d.segment *= segmentChunks
 	segments := (x.o.Elements + d.segment - 1) / d.segment
 	if p.leads() && !d.receives {

@@ -188,7 +188,7 @@ func (p *processes) least(ctx context.Context, own uint64) (uint64, error) {
 // agreeOnArea sets the bytes of a segment that all members have room for; 0: one has none.
 func (p *processes) agreeOnArea(ctx context.Context) error {
 	cfg := &p.base.host.cfg
-	want := max(sharedArea, p.base.options.mostStripes()*stripeChunks*cfg.ChunkBytes)
+	want := max(sharedArea, p.base.options.mostStripes()*stripeChunks*p.base.chunkBytes())
 	area := min(want, max(0, cfg.SharedMemory)/(sharedSlots*p.most())) &^ 63
 	least, err := p.least(ctx, uint64(area))
 	p.area = int(least)

@@ -88,7 +88,7 @@ func (p *processes) plan(x *sharedOperation) {
 	}
 	s.Reduces = x.kernel != nil && x.Elements > 0
 	count := 1
-	x.perSegment, s.Width = x.Chunk(p.base.host.cfg.ChunkBytes)
+	x.perSegment, s.Width = x.Chunk(p.base.chunkBytes())
 	if x.Elements > 0 {
 		x.perSegment *= max(1, p.area/(x.perSegment*s.Width))
 		count = (x.Elements + x.perSegment - 1) / x.perSegment

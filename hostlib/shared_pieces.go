@@ -43,7 +43,7 @@ func (p *processes) startPieces(k *pieced) *Request {
 		o.Collective, o.Function, o.Element, width = wire.Reduce, k.function, reduce.Type(k.element), k.Width
 	}
 	o.Elements = s.layOut(p, width)
-	isShort := schedule.IsShort(o.Elements*width, len(p.hosts), p.base.host.cfg.ChunkBytes)
+	isShort := schedule.IsShort(o.Elements*width, len(p.hosts), p.base.chunkBytes())
 	options := &p.base.options
 	s.isUnited = isShort && k.Collective != schedule.Scatter && !k.Collective.Reduces() && options.functions.Has(reduce.BOr) && options.types.Has(o.Element)
 	if options.blocks(&o) {

@@ -86,7 +86,7 @@ func (s *multitree) formStripes(ctx context.Context, d treePartition) error {
 
 // onStripes runs o on the first stripe, or cut on all of them; the last one on all as it is.
 func (s *multitree) onStripes(r *Request, o *session.Operation) {
-	pieces := cut(o, len(s.stripes), s.base.host.cfg.ChunkBytes)
+	pieces := cut(o, len(s.stripes), s.base.chunkBytes())
 	if o.Last {
 		pieces = slices.Repeat([]session.Operation{*o}, len(s.stripes))
 	}

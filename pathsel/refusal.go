@@ -26,16 +26,17 @@ type Resource uint8
 
 // The resources.
 const (
-	Path      Resource = iota + 1 // nodes or links that are up, between the members
-	Functions                     // reduction functions of a switch
-	Types                         // element types of a switch
-	Speed                         // that a switch reduces at
-	Chunk                         // bytes of a chunk that a switch can reduce
-	Slots                         // free slots of a switch
-	Children                      // children that a switch can serve
+	Path       Resource = iota + 1 // nodes or links that are up, between the members
+	Functions                      // reduction functions of a switch
+	Types                          // element types of a switch
+	Protection                     // that a switch authenticates and encrypts packets
+	Speed                          // that a switch reduces at
+	Chunk                          // bytes of a chunk that a switch can reduce
+	Slots                          // free slots of a switch
+	Children                       // children that a switch can serve
 )
 
-var resourceNames = [...]string{"resource(0)", "path", "functions", "types", "speed", "chunk bytes", "slots", "children"}
+var resourceNames = [...]string{"resource(0)", "path", "functions", "types", "protection", "speed", "chunk bytes", "slots", "children"}
 
 // String returns the resource's name in words.
 func (r Resource) String() string { return nameOf(r, resourceNames[:], "resource") }

@@ -54,6 +54,8 @@ func (f *subgraph) refuseSwitch(n topology.NodeID, s shortage) *Refusal {
 	case Types:
 		missing := topology.Types(s.need) &^ topology.Types(s.free)
 		r.text = fmt.Sprintf("%s does not know the type %v (it has %v)", name, missing, topology.Types(s.free))
+	case Protection:
+		r.text = name + " takes no packets that are authenticated or encrypted"
 	case Speed:
 		r.text = name + " reduces nothing: its speed is 0"
 	case Slots:

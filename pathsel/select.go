@@ -20,6 +20,8 @@ type Request struct {
 	Slots int
 	// ChunkBytes is the largest payload of the group's packets.
 	ChunkBytes int
+	// Protected packets need switches that are not Plain.
+	Protected bool
 	// Exclude are switches, ExcludeLinks links, that the tree must not use.
 	Exclude      []topology.NodeID
 	ExcludeLinks []topology.LinkID

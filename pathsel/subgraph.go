@@ -65,6 +65,8 @@ func (a *asked) shortage(n topology.NodeID) shortage {
 		return shortage{Functions, int(c.Functions), int(a.Functions)}
 	case !c.Types.Covers(a.Types):
 		return shortage{Types, int(c.Types), int(a.Types)}
+	case a.Protected && c.Plain:
+		return shortage{Protection, 0, 1}
 	case c.Speed.None() || a.least > 0 && a.pace(n) < a.least:
 		return shortage{Speed, 0, 1}
 	case c.Chunk < a.ChunkBytes:

@@ -109,6 +109,7 @@ type Capability struct {
 	Chunk     int       // largest payload of a packet that it can reduce, in bytes
 	Window    int       // largest window of a tree that its queues bear, in chunks; 0: any
 	Speed     Speed     // at which it reduces
+	Plain     bool      // it takes no packets that are authenticated or encrypted
 }
 
 // The capability of a switch of which nothing else is said.

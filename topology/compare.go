@@ -173,7 +173,7 @@ func (c Capability) fields() []string {
 	return []string{
 		"functions " + c.Functions.String(), "types " + c.Types.String(), fmt.Sprint("slots ", c.Slots),
 		fmt.Sprint("children ", c.Children), fmt.Sprint("chunk ", c.Chunk), fmt.Sprint("window ", c.Window),
-		"speed " + c.Speed.String(),
+		"speed " + c.Speed.String(), fmt.Sprint("plain ", c.Plain),
 	}
 }
 

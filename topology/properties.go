@@ -8,7 +8,7 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window", "speed"}
+var capabilityFields = []string{"functions", "types", "slots", "children", "chunk", "window", "speed", "plain"}
 
 // capability changes c by the fields of an object.
 func (d *documentReader) capability(f map[string]*document.Value, c *Capability) {
@@ -24,6 +24,7 @@ func (d *documentReader) capability(f map[string]*document.Value, c *Capability)
 	into(f["chunk"], count, &c.Chunk)
 	into(f["window"], count, &c.Window)
 	into(f["speed"], d.speed, &c.Speed)
+	into(f["plain"], d.truth, &c.Plain)
 }
 
 // set reads "all", "none" or a list of names into a set of functions or types.

@@ -103,6 +103,15 @@ func (d *documentReader) text(v *document.Value) (string, bool) {
 	return v.Text, true
 }
 
+func (d *documentReader) truth(v *document.Value) (is, ok bool) {
+	if v.Kind != document.Bool {
+		d.fail(v, fmt.Errorf("must be true or false, not %s: %w", v.Kind, ErrField))
+		return false, false
+	}
+	is, err := strconv.ParseBool(v.Text)
+	return is, d.check(v, err)
+}
+
 func (d *documentReader) integer(v *document.Value) (int64, bool) {
 	if v.Kind != document.Number {
 		d.fail(v, fmt.Errorf("must be a whole number, not %s: %w", v.Kind, ErrField))

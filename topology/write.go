@@ -40,6 +40,7 @@ type fileCapability struct {
 	Chunk     int    `json:"chunk"`
 	Window    *int   `json:"window,omitempty"` // where some switch has one: 0 is not the default there
 	Speed     *Speed `json:"speed,omitempty"`  // where some switch has one
+	Plain     *bool  `json:"plain,omitempty"`  // likewise
 }
 
 type fileHost struct {
@@ -119,6 +120,9 @@ func (g *Graph) capabilityOf(c Capability) *fileCapability {
 	}
 	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Speed.Known() }) {
 		f.Speed = &c.Speed
+	}
+	if slices.ContainsFunc(g.capSets, func(c Capability) bool { return c.Plain }) {
+		f.Plain = &c.Plain
 	}
 	if c.Functions == 0 || c.Functions == AllFunctions() {
 		f.Functions = c.Functions.String()
@@ -226,6 +230,9 @@ func (y *yamlWriter) capability(c *fileCapability) string {
 	}
 	if c.Speed != nil {
 		text += ", " + y.speed(*c.Speed)
+	}
+	if c.Plain != nil {
+		text += fmt.Sprintf(", plain: %t", *c.Plain)
 	}
 	return text
 }

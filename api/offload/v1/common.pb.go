@@ -173,6 +173,56 @@ func (ElementType) EnumDescriptor() ([]byte, []int) {
 	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{1}
 }
 
+// Protection is how packets between a child and its parent are protected.
+type Protection int32
+
+const (
+	Protection_PROTECTION_UNSPECIFIED   Protection = 0 // not at all: they have a cookie
+	Protection_PROTECTION_AUTHENTICATED Protection = 1
+	Protection_PROTECTION_ENCRYPTED     Protection = 2
+)
+
+// Enum value maps for Protection.
+var (
+	Protection_name = map[int32]string{
+		0: "PROTECTION_UNSPECIFIED",
+		1: "PROTECTION_AUTHENTICATED",
+		2: "PROTECTION_ENCRYPTED",
+	}
+	Protection_value = map[string]int32{
+		"PROTECTION_UNSPECIFIED":   0,
+		"PROTECTION_AUTHENTICATED": 1,
+		"PROTECTION_ENCRYPTED":     2,
+	}
+)
+
+func (x Protection) Enum() *Protection {
+	p := new(Protection)
+	*p = x
+	return p
+}
+
+func (x Protection) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Protection) Descriptor() protoreflect.EnumDescriptor {
+	return file_api_offload_v1_common_proto_enumTypes[2].Descriptor()
+}
+
+func (Protection) Type() protoreflect.EnumType {
+	return &file_api_offload_v1_common_proto_enumTypes[2]
+}
+
+func (x Protection) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Protection.Descriptor instead.
+func (Protection) EnumDescriptor() ([]byte, []int) {
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+}
+
 // What reduces in a switch.
 type Pipeline int32
 
@@ -210,11 +260,11 @@ func (x Pipeline) String() string {
 }
 
 func (Pipeline) Descriptor() protoreflect.EnumDescriptor {
-	return file_api_offload_v1_common_proto_enumTypes[2].Descriptor()
+	return file_api_offload_v1_common_proto_enumTypes[3].Descriptor()
 }
 
 func (Pipeline) Type() protoreflect.EnumType {
-	return &file_api_offload_v1_common_proto_enumTypes[2]
+	return &file_api_offload_v1_common_proto_enumTypes[3]
 }
 
 func (x Pipeline) Number() protoreflect.EnumNumber {
@@ -223,7 +273,7 @@ func (x Pipeline) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Pipeline.Descriptor instead.
 func (Pipeline) EnumDescriptor() ([]byte, []int) {
-	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{2}
+	return file_api_offload_v1_common_proto_rawDescGZIP(), []int{3}
 }
 
 // What one switch can do. Without slots or children it only forwards.
@@ -236,6 +286,7 @@ type Capability struct {
 	ChunkBytes    uint32                 `protobuf:"varint,5,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                       // largest payload of a packet, in bytes
 	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                                 // largest window of a tree, limited by its queues, in chunks; 0: any
 	Speed         *Speed                 `protobuf:"bytes,7,opt,name=speed,proto3" json:"speed,omitempty"`                                                    // of reduction; absent: not known
+	Protects      bool                   `protobuf:"varint,8,opt,name=protects,proto3" json:"protects,omitempty"`                                             // it authenticates and encrypts packets where a group asks for that
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -317,6 +368,13 @@ func (x *Capability) GetSpeed() *Speed {
 		return x.Speed
 	}
 	return nil
+}
+
+func (x *Capability) GetProtects() bool {
+	if x != nil {
+		return x.Protects
+	}
+	return false
 }
 
 // Speed is how fast a node reduces. What is absent is not known; 0 is not at all.
@@ -837,7 +895,7 @@ var File_api_offload_v1_common_proto protoreflect.FileDescriptor
 
 const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\n" +
-	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xa1\x02\n" +
+	"\x1bapi/offload/v1/common.proto\x12\x14tributary.offload.v1\"\xbd\x02\n" +
 	"\n" +
 	"Capability\x12<\n" +
 	"\tfunctions\x18\x01 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
@@ -847,7 +905,8 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\vchunk_bytes\x18\x05 \x01(\rR\n" +
 	"chunkBytes\x12\x16\n" +
 	"\x06window\x18\x06 \x01(\rR\x06window\x121\n" +
-	"\x05speed\x18\a \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\"W\n" +
+	"\x05speed\x18\a \x01(\v2\x1b.tributary.offload.v1.SpeedR\x05speed\x12\x1a\n" +
+	"\bprotects\x18\b \x01(\bR\bprotects\"W\n" +
 	"\x05Speed\x12\x19\n" +
 	"\x05bytes\x18\x01 \x01(\x04H\x00R\x05bytes\x88\x01\x01\x12\x1d\n" +
 	"\apackets\x18\x02 \x01(\x04H\x01R\apackets\x88\x01\x01B\b\n" +
@@ -913,7 +972,12 @@ const file_api_offload_v1_common_proto_rawDesc = "" +
 	"\x14ELEMENT_TYPE_FLOAT64\x10\x06\x12\x18\n" +
 	"\x14ELEMENT_TYPE_FLOAT16\x10\a\x12\x19\n" +
 	"\x15ELEMENT_TYPE_BFLOAT16\x10\b\x12\x18\n" +
-	"\x14ELEMENT_TYPE_BLOCK32\x10\t*a\n" +
+	"\x14ELEMENT_TYPE_BLOCK32\x10\t*`\n" +
+	"\n" +
+	"Protection\x12\x1a\n" +
+	"\x16PROTECTION_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18PROTECTION_AUTHENTICATED\x10\x01\x12\x18\n" +
+	"\x14PROTECTION_ENCRYPTED\x10\x02*a\n" +
 	"\bPipeline\x12\x18\n" +
 	"\x14PIPELINE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PIPELINE_SOFTWARE\x10\x01\x12\x13\n" +
@@ -932,34 +996,35 @@ func file_api_offload_v1_common_proto_rawDescGZIP() []byte {
 	return file_api_offload_v1_common_proto_rawDescData
 }
 
-var file_api_offload_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_api_offload_v1_common_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
 var file_api_offload_v1_common_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_api_offload_v1_common_proto_goTypes = []any{
 	(Function)(0),         // 0: tributary.offload.v1.Function
 	(ElementType)(0),      // 1: tributary.offload.v1.ElementType
-	(Pipeline)(0),         // 2: tributary.offload.v1.Pipeline
-	(*Capability)(nil),    // 3: tributary.offload.v1.Capability
-	(*Speed)(nil),         // 4: tributary.offload.v1.Speed
-	(*Reducer)(nil),       // 5: tributary.offload.v1.Reducer
-	(*Pairs)(nil),         // 6: tributary.offload.v1.Pairs
-	(*Problem)(nil),       // 7: tributary.offload.v1.Problem
-	(*SwitchRefusal)(nil), // 8: tributary.offload.v1.SwitchRefusal
-	(*GroupRefusal)(nil),  // 9: tributary.offload.v1.GroupRefusal
-	(*Holder)(nil),        // 10: tributary.offload.v1.Holder
+	(Protection)(0),       // 2: tributary.offload.v1.Protection
+	(Pipeline)(0),         // 3: tributary.offload.v1.Pipeline
+	(*Capability)(nil),    // 4: tributary.offload.v1.Capability
+	(*Speed)(nil),         // 5: tributary.offload.v1.Speed
+	(*Reducer)(nil),       // 6: tributary.offload.v1.Reducer
+	(*Pairs)(nil),         // 7: tributary.offload.v1.Pairs
+	(*Problem)(nil),       // 8: tributary.offload.v1.Problem
+	(*SwitchRefusal)(nil), // 9: tributary.offload.v1.SwitchRefusal
+	(*GroupRefusal)(nil),  // 10: tributary.offload.v1.GroupRefusal
+	(*Holder)(nil),        // 11: tributary.offload.v1.Holder
 }
 var file_api_offload_v1_common_proto_depIdxs = []int32{
 	0,  // 0: tributary.offload.v1.Capability.functions:type_name -> tributary.offload.v1.Function
 	1,  // 1: tributary.offload.v1.Capability.types:type_name -> tributary.offload.v1.ElementType
-	4,  // 2: tributary.offload.v1.Capability.speed:type_name -> tributary.offload.v1.Speed
-	2,  // 3: tributary.offload.v1.Reducer.pipeline:type_name -> tributary.offload.v1.Pipeline
-	6,  // 4: tributary.offload.v1.Reducer.own:type_name -> tributary.offload.v1.Pairs
+	5,  // 2: tributary.offload.v1.Capability.speed:type_name -> tributary.offload.v1.Speed
+	3,  // 3: tributary.offload.v1.Reducer.pipeline:type_name -> tributary.offload.v1.Pipeline
+	7,  // 4: tributary.offload.v1.Reducer.own:type_name -> tributary.offload.v1.Pairs
 	1,  // 5: tributary.offload.v1.Pairs.type:type_name -> tributary.offload.v1.ElementType
 	0,  // 6: tributary.offload.v1.Pairs.functions:type_name -> tributary.offload.v1.Function
-	8,  // 7: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
-	9,  // 8: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
-	10, // 9: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
-	10, // 10: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
-	7,  // 11: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
+	9,  // 7: tributary.offload.v1.Problem.by_switch:type_name -> tributary.offload.v1.SwitchRefusal
+	10, // 8: tributary.offload.v1.Problem.by_manager:type_name -> tributary.offload.v1.GroupRefusal
+	11, // 9: tributary.offload.v1.SwitchRefusal.holders:type_name -> tributary.offload.v1.Holder
+	11, // 10: tributary.offload.v1.GroupRefusal.holders:type_name -> tributary.offload.v1.Holder
+	8,  // 11: tributary.offload.v1.GroupRefusal.cause:type_name -> tributary.offload.v1.Problem
 	12, // [12:12] is the sub-list for method output_type
 	12, // [12:12] is the sub-list for method input_type
 	12, // [12:12] is the sub-list for extension type_name
@@ -982,7 +1047,7 @@ func file_api_offload_v1_common_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_api_offload_v1_common_proto_rawDesc), len(file_api_offload_v1_common_proto_rawDesc)),
-			NumEnums:      3,
+			NumEnums:      4,
 			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,

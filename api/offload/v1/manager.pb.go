@@ -713,6 +713,7 @@ type CreateGroupRequest struct {
 	Types         []ElementType          `protobuf:"varint,6,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`      // required of every switch on a tree
 	Purpose       *Purpose               `protobuf:"bytes,7,opt,name=purpose,proto3" json:"purpose,omitempty"`                                                // for the choice of a tree; absent: unknown
 	Bundle        *Bundle                `protobuf:"bytes,8,opt,name=bundle,proto3" json:"bundle,omitempty"`                                                  // absent: the communicator has no other group
+	Protection    Protection             `protobuf:"varint,9,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"`    // of the packets on its trees
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -801,6 +802,13 @@ func (x *CreateGroupRequest) GetBundle() *Bundle {
 		return x.Bundle
 	}
 	return nil
+}
+
+func (x *CreateGroupRequest) GetProtection() Protection {
+	if x != nil {
+		return x.Protection
+	}
+	return Protection_PROTECTION_UNSPECIFIED
 }
 
 // Bundle identifies one of several groups of one communicator. Their trees are
@@ -1861,7 +1869,9 @@ type Offer struct {
 	Probes        uint32                 `protobuf:"varint,7,opt,name=probes,proto3" json:"probes,omitempty"`    // minimum of unanswered probes before the tree counts as lost; 0: never
 	Idle          *durationpb.Duration   `protobuf:"bytes,8,opt,name=idle,proto3" json:"idle,omitempty"`         // period of idle probes, which renew the leases; 0: none
 	Reducers      []*TreeReducer         `protobuf:"bytes,9,rep,name=reducers,proto3" json:"reducers,omitempty"` // of its switches, each once
-	Source        string                 `protobuf:"bytes,10,opt,name=source,proto3" json:"source,omitempty"`    // IP address from which the leaf switch expects the member's packets; empty: that of the Watch
+	Protection    Protection             `protobuf:"varint,11,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"`
+	Key           []byte                 `protobuf:"bytes,12,opt,name=key,proto3" json:"key,omitempty"`       // 32 bytes, of the member and its leaf switch; empty: packets are not protected
+	Source        string                 `protobuf:"bytes,10,opt,name=source,proto3" json:"source,omitempty"` // IP address from which the leaf switch expects the member's packets; empty: that of the Watch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1948,6 +1958,20 @@ func (x *Offer) GetIdle() *durationpb.Duration {
 func (x *Offer) GetReducers() []*TreeReducer {
 	if x != nil {
 		return x.Reducers
+	}
+	return nil
+}
+
+func (x *Offer) GetProtection() Protection {
+	if x != nil {
+		return x.Protection
+	}
+	return Protection_PROTECTION_UNSPECIFIED
+}
+
+func (x *Offer) GetKey() []byte {
+	if x != nil {
+		return x.Key
 	}
 	return nil
 }
@@ -4221,7 +4245,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\x12\x12\n" +
 	"\x04what\x18\x04 \x03(\tR\x04what\x12\x12\n" +
-	"\x04more\x18\x05 \x01(\rR\x04more\"\xe1\x02\n" +
+	"\x04more\x18\x05 \x01(\rR\x04more\"\xa3\x03\n" +
 	"\x12CreateGroupRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\tR\amembers\x12\x1f\n" +
@@ -4231,7 +4255,10 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\tfunctions\x18\x05 \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
 	"\x05types\x18\x06 \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x127\n" +
 	"\apurpose\x18\a \x01(\v2\x1d.tributary.offload.v1.PurposeR\apurpose\x124\n" +
-	"\x06bundle\x18\b \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\"\x99\x01\n" +
+	"\x06bundle\x18\b \x01(\v2\x1c.tributary.offload.v1.BundleR\x06bundle\x12@\n" +
+	"\n" +
+	"protection\x18\t \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
+	"protection\"\x99\x01\n" +
 	"\x06Bundle\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x124\n" +
 	"\x04kind\x18\x02 \x01(\x0e2 .tributary.offload.v1.BundleKindR\x04kind\x12\x19\n" +
@@ -4308,7 +4335,7 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05Reply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05found\x18\x02 \x01(\bR\x05found\x127\n" +
-	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\x9f\x02\n" +
+	"\aproblem\x18\x03 \x01(\v2\x1d.tributary.offload.v1.ProblemR\aproblem\"\xf3\x02\n" +
 	"\x05Offer\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\rR\x05epoch\x12\x16\n" +
 	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\x12\x16\n" +
@@ -4317,7 +4344,11 @@ const file_api_offload_v1_manager_proto_rawDesc = "" +
 	"\x05index\x18\x06 \x01(\rR\x05index\x12\x16\n" +
 	"\x06probes\x18\a \x01(\rR\x06probes\x12-\n" +
 	"\x04idle\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04idle\x12=\n" +
-	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducers\x12\x16\n" +
+	"\breducers\x18\t \x03(\v2!.tributary.offload.v1.TreeReducerR\breducers\x12@\n" +
+	"\n" +
+	"protection\x18\v \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
+	"protection\x12\x10\n" +
+	"\x03key\x18\f \x01(\fR\x03key\x12\x16\n" +
 	"\x06source\x18\n" +
 	" \x01(\tR\x06sourceJ\x04\b\x02\x10\x03\"x\n" +
 	"\vTreeReducer\x127\n" +
@@ -4640,11 +4671,12 @@ var file_api_offload_v1_manager_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),      // 61: google.protobuf.Timestamp
 	(Function)(0),                      // 62: tributary.offload.v1.Function
 	(ElementType)(0),                   // 63: tributary.offload.v1.ElementType
-	(*Speed)(nil),                      // 64: tributary.offload.v1.Speed
-	(*Problem)(nil),                    // 65: tributary.offload.v1.Problem
-	(*durationpb.Duration)(nil),        // 66: google.protobuf.Duration
-	(*Reducer)(nil),                    // 67: tributary.offload.v1.Reducer
-	(*Capability)(nil),                 // 68: tributary.offload.v1.Capability
+	(Protection)(0),                    // 64: tributary.offload.v1.Protection
+	(*Speed)(nil),                      // 65: tributary.offload.v1.Speed
+	(*Problem)(nil),                    // 66: tributary.offload.v1.Problem
+	(*durationpb.Duration)(nil),        // 67: google.protobuf.Duration
+	(*Reducer)(nil),                    // 68: tributary.offload.v1.Reducer
+	(*Capability)(nil),                 // 69: tributary.offload.v1.Capability
 }
 var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	59, // 0: tributary.offload.v1.TopologyFile.agents:type_name -> tributary.offload.v1.TopologyFile.AgentsEntry
@@ -4654,104 +4686,106 @@ var file_api_offload_v1_manager_proto_depIdxs = []int32{
 	63, // 4: tributary.offload.v1.CreateGroupRequest.types:type_name -> tributary.offload.v1.ElementType
 	14, // 5: tributary.offload.v1.CreateGroupRequest.purpose:type_name -> tributary.offload.v1.Purpose
 	13, // 6: tributary.offload.v1.CreateGroupRequest.bundle:type_name -> tributary.offload.v1.Bundle
-	0,  // 7: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
-	1,  // 8: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
-	2,  // 9: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
-	15, // 10: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
-	2,  // 11: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
-	12, // 12: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
-	17, // 13: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
-	23, // 14: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
-	25, // 15: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
-	31, // 16: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
-	26, // 17: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
-	27, // 18: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
-	29, // 19: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
-	30, // 20: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
-	21, // 21: tributary.offload.v1.HostSessionResponse.costs:type_name -> tributary.offload.v1.Costs
-	22, // 22: tributary.offload.v1.HostSessionResponse.links:type_name -> tributary.offload.v1.Links
-	60, // 23: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
-	22, // 24: tributary.offload.v1.Costs.links:type_name -> tributary.offload.v1.Links
-	64, // 25: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
-	24, // 26: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
-	65, // 27: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
-	66, // 28: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
-	28, // 29: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
-	67, // 30: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
-	65, // 31: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
-	3,  // 32: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
-	34, // 33: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
-	4,  // 34: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
-	13, // 35: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
-	34, // 36: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
-	39, // 37: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
-	65, // 38: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
-	44, // 39: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
-	37, // 40: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	14, // 41: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
-	34, // 42: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
-	38, // 43: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
-	61, // 44: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
-	5,  // 45: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
-	40, // 46: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
-	41, // 47: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
-	42, // 48: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
-	43, // 49: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
-	2,  // 50: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
-	66, // 51: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
-	66, // 52: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
-	67, // 53: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
-	66, // 54: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
-	42, // 55: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
-	61, // 56: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
-	49, // 57: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
-	50, // 58: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
-	52, // 59: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
-	47, // 60: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
-	48, // 61: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
-	61, // 62: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
-	51, // 63: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
-	64, // 64: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
-	68, // 65: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
-	53, // 66: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
-	53, // 67: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
-	66, // 68: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
-	37, // 69: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
-	12, // 70: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
-	56, // 71: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
-	65, // 72: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
-	42, // 73: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
-	12, // 74: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
-	17, // 75: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
-	19, // 76: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
-	32, // 77: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
-	35, // 78: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
-	45, // 79: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
-	54, // 80: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
-	57, // 81: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
-	6,  // 82: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 83: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
-	6,  // 84: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
-	8,  // 85: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
-	9,  // 86: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
-	16, // 87: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
-	18, // 88: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
-	20, // 89: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
-	33, // 90: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
-	36, // 91: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
-	46, // 92: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
-	55, // 93: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
-	58, // 94: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
-	7,  // 95: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 96: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
-	7,  // 97: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
-	6,  // 98: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
-	10, // 99: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
-	87, // [87:100] is the sub-list for method output_type
-	74, // [74:87] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	64, // 7: tributary.offload.v1.CreateGroupRequest.protection:type_name -> tributary.offload.v1.Protection
+	0,  // 8: tributary.offload.v1.Bundle.kind:type_name -> tributary.offload.v1.BundleKind
+	1,  // 9: tributary.offload.v1.Purpose.collective:type_name -> tributary.offload.v1.Collective
+	2,  // 10: tributary.offload.v1.Purpose.criterion:type_name -> tributary.offload.v1.Criterion
+	15, // 11: tributary.offload.v1.Purpose.weights:type_name -> tributary.offload.v1.Weight
+	2,  // 12: tributary.offload.v1.Weight.criterion:type_name -> tributary.offload.v1.Criterion
+	12, // 13: tributary.offload.v1.HostSessionRequest.create:type_name -> tributary.offload.v1.CreateGroupRequest
+	17, // 14: tributary.offload.v1.HostSessionRequest.release:type_name -> tributary.offload.v1.ReleaseGroupRequest
+	23, // 15: tributary.offload.v1.HostSessionRequest.watch:type_name -> tributary.offload.v1.Watch
+	25, // 16: tributary.offload.v1.HostSessionRequest.unwatch:type_name -> tributary.offload.v1.Unwatch
+	31, // 17: tributary.offload.v1.HostSessionRequest.report:type_name -> tributary.offload.v1.Report
+	26, // 18: tributary.offload.v1.HostSessionResponse.reply:type_name -> tributary.offload.v1.Reply
+	27, // 19: tributary.offload.v1.HostSessionResponse.offer:type_name -> tributary.offload.v1.Offer
+	29, // 20: tributary.offload.v1.HostSessionResponse.withdrawal:type_name -> tributary.offload.v1.Withdrawal
+	30, // 21: tributary.offload.v1.HostSessionResponse.notice:type_name -> tributary.offload.v1.Notice
+	21, // 22: tributary.offload.v1.HostSessionResponse.costs:type_name -> tributary.offload.v1.Costs
+	22, // 23: tributary.offload.v1.HostSessionResponse.links:type_name -> tributary.offload.v1.Links
+	60, // 24: tributary.offload.v1.Costs.nanoseconds:type_name -> tributary.offload.v1.Costs.NanosecondsEntry
+	22, // 25: tributary.offload.v1.Costs.links:type_name -> tributary.offload.v1.Links
+	65, // 26: tributary.offload.v1.Watch.speed:type_name -> tributary.offload.v1.Speed
+	24, // 27: tributary.offload.v1.Watch.rails:type_name -> tributary.offload.v1.HostRail
+	66, // 28: tributary.offload.v1.Reply.problem:type_name -> tributary.offload.v1.Problem
+	67, // 29: tributary.offload.v1.Offer.idle:type_name -> google.protobuf.Duration
+	28, // 30: tributary.offload.v1.Offer.reducers:type_name -> tributary.offload.v1.TreeReducer
+	64, // 31: tributary.offload.v1.Offer.protection:type_name -> tributary.offload.v1.Protection
+	68, // 32: tributary.offload.v1.TreeReducer.reducer:type_name -> tributary.offload.v1.Reducer
+	66, // 33: tributary.offload.v1.Notice.problem:type_name -> tributary.offload.v1.Problem
+	3,  // 34: tributary.offload.v1.Report.transport:type_name -> tributary.offload.v1.Transport
+	34, // 35: tributary.offload.v1.ListGroupsResponse.groups:type_name -> tributary.offload.v1.GroupSummary
+	4,  // 36: tributary.offload.v1.GroupSummary.state:type_name -> tributary.offload.v1.GroupState
+	13, // 37: tributary.offload.v1.GroupSummary.bundle:type_name -> tributary.offload.v1.Bundle
+	34, // 38: tributary.offload.v1.ExplainGroupResponse.summary:type_name -> tributary.offload.v1.GroupSummary
+	39, // 39: tributary.offload.v1.ExplainGroupResponse.trees:type_name -> tributary.offload.v1.TreeState
+	66, // 40: tributary.offload.v1.ExplainGroupResponse.refusal:type_name -> tributary.offload.v1.Problem
+	44, // 41: tributary.offload.v1.ExplainGroupResponse.history:type_name -> tributary.offload.v1.Change
+	37, // 42: tributary.offload.v1.ExplainGroupResponse.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	14, // 43: tributary.offload.v1.ExplainGroupResponse.purpose:type_name -> tributary.offload.v1.Purpose
+	34, // 44: tributary.offload.v1.ExplainGroupResponse.sisters:type_name -> tributary.offload.v1.GroupSummary
+	38, // 45: tributary.offload.v1.LinkMismatch.trees:type_name -> tributary.offload.v1.TreeShare
+	61, // 46: tributary.offload.v1.LinkMismatch.since:type_name -> google.protobuf.Timestamp
+	5,  // 47: tributary.offload.v1.TreeState.stage:type_name -> tributary.offload.v1.TreeStage
+	40, // 48: tributary.offload.v1.TreeState.switches:type_name -> tributary.offload.v1.TreeVertex
+	41, // 49: tributary.offload.v1.TreeState.members:type_name -> tributary.offload.v1.TreeLeaf
+	42, // 50: tributary.offload.v1.TreeState.cost:type_name -> tributary.offload.v1.TreeCost
+	43, // 51: tributary.offload.v1.TreeState.runners_up:type_name -> tributary.offload.v1.Alternative
+	2,  // 52: tributary.offload.v1.TreeState.criterion:type_name -> tributary.offload.v1.Criterion
+	67, // 53: tributary.offload.v1.TreeState.over_switches:type_name -> google.protobuf.Duration
+	67, // 54: tributary.offload.v1.TreeState.over_hosts:type_name -> google.protobuf.Duration
+	68, // 55: tributary.offload.v1.TreeVertex.reducer:type_name -> tributary.offload.v1.Reducer
+	67, // 56: tributary.offload.v1.TreeCost.latency:type_name -> google.protobuf.Duration
+	42, // 57: tributary.offload.v1.Alternative.cost:type_name -> tributary.offload.v1.TreeCost
+	61, // 58: tributary.offload.v1.Change.at:type_name -> google.protobuf.Timestamp
+	49, // 59: tributary.offload.v1.GetTopologyResponse.fabric:type_name -> tributary.offload.v1.Fabric
+	50, // 60: tributary.offload.v1.GetTopologyResponse.nodes:type_name -> tributary.offload.v1.Node
+	52, // 61: tributary.offload.v1.GetTopologyResponse.links:type_name -> tributary.offload.v1.Link
+	47, // 62: tributary.offload.v1.GetTopologyResponse.alarms:type_name -> tributary.offload.v1.Alarm
+	48, // 63: tributary.offload.v1.Alarm.places:type_name -> tributary.offload.v1.AlarmPlace
+	61, // 64: tributary.offload.v1.Alarm.since:type_name -> google.protobuf.Timestamp
+	51, // 65: tributary.offload.v1.Node.switch:type_name -> tributary.offload.v1.SwitchState
+	65, // 66: tributary.offload.v1.Node.speed:type_name -> tributary.offload.v1.Speed
+	69, // 67: tributary.offload.v1.SwitchState.capability:type_name -> tributary.offload.v1.Capability
+	53, // 68: tributary.offload.v1.Link.a:type_name -> tributary.offload.v1.LinkEnd
+	53, // 69: tributary.offload.v1.Link.b:type_name -> tributary.offload.v1.LinkEnd
+	67, // 70: tributary.offload.v1.Link.latency:type_name -> google.protobuf.Duration
+	37, // 71: tributary.offload.v1.Link.mismatches:type_name -> tributary.offload.v1.LinkMismatch
+	12, // 72: tributary.offload.v1.PlanGroupRequest.group:type_name -> tributary.offload.v1.CreateGroupRequest
+	56, // 73: tributary.offload.v1.PlanGroupResponse.groups:type_name -> tributary.offload.v1.PlannedGroup
+	66, // 74: tributary.offload.v1.PlanGroupResponse.fewer:type_name -> tributary.offload.v1.Problem
+	42, // 75: tributary.offload.v1.PlannedGroup.cost:type_name -> tributary.offload.v1.TreeCost
+	12, // 76: tributary.offload.v1.Manager.CreateGroup:input_type -> tributary.offload.v1.CreateGroupRequest
+	17, // 77: tributary.offload.v1.Manager.ReleaseGroup:input_type -> tributary.offload.v1.ReleaseGroupRequest
+	19, // 78: tributary.offload.v1.Manager.HostSession:input_type -> tributary.offload.v1.HostSessionRequest
+	32, // 79: tributary.offload.v1.Manager.ListGroups:input_type -> tributary.offload.v1.ListGroupsRequest
+	35, // 80: tributary.offload.v1.Manager.ExplainGroup:input_type -> tributary.offload.v1.ExplainGroupRequest
+	45, // 81: tributary.offload.v1.Manager.GetTopology:input_type -> tributary.offload.v1.GetTopologyRequest
+	54, // 82: tributary.offload.v1.Manager.PlanGroup:input_type -> tributary.offload.v1.PlanGroupRequest
+	57, // 83: tributary.offload.v1.Manager.DrainSwitch:input_type -> tributary.offload.v1.DrainSwitchRequest
+	6,  // 84: tributary.offload.v1.Manager.SetTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 85: tributary.offload.v1.Manager.EditTopology:input_type -> tributary.offload.v1.TopologyFile
+	6,  // 86: tributary.offload.v1.Manager.DiffTopology:input_type -> tributary.offload.v1.TopologyFile
+	8,  // 87: tributary.offload.v1.Manager.GetTopologyFile:input_type -> tributary.offload.v1.GetTopologyFileRequest
+	9,  // 88: tributary.offload.v1.Manager.GetTopologyHistory:input_type -> tributary.offload.v1.GetTopologyHistoryRequest
+	16, // 89: tributary.offload.v1.Manager.CreateGroup:output_type -> tributary.offload.v1.CreateGroupResponse
+	18, // 90: tributary.offload.v1.Manager.ReleaseGroup:output_type -> tributary.offload.v1.ReleaseGroupResponse
+	20, // 91: tributary.offload.v1.Manager.HostSession:output_type -> tributary.offload.v1.HostSessionResponse
+	33, // 92: tributary.offload.v1.Manager.ListGroups:output_type -> tributary.offload.v1.ListGroupsResponse
+	36, // 93: tributary.offload.v1.Manager.ExplainGroup:output_type -> tributary.offload.v1.ExplainGroupResponse
+	46, // 94: tributary.offload.v1.Manager.GetTopology:output_type -> tributary.offload.v1.GetTopologyResponse
+	55, // 95: tributary.offload.v1.Manager.PlanGroup:output_type -> tributary.offload.v1.PlanGroupResponse
+	58, // 96: tributary.offload.v1.Manager.DrainSwitch:output_type -> tributary.offload.v1.DrainSwitchResponse
+	7,  // 97: tributary.offload.v1.Manager.SetTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 98: tributary.offload.v1.Manager.EditTopology:output_type -> tributary.offload.v1.TopologyDifference
+	7,  // 99: tributary.offload.v1.Manager.DiffTopology:output_type -> tributary.offload.v1.TopologyDifference
+	6,  // 100: tributary.offload.v1.Manager.GetTopologyFile:output_type -> tributary.offload.v1.TopologyFile
+	10, // 101: tributary.offload.v1.Manager.GetTopologyHistory:output_type -> tributary.offload.v1.GetTopologyHistoryResponse
+	89, // [89:102] is the sub-list for method output_type
+	76, // [76:89] is the sub-list for method input_type
+	76, // [76:76] is the sub-list for extension type_name
+	76, // [76:76] is the sub-list for extension extendee
+	0,  // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_manager_proto_init() }

@@ -566,7 +566,8 @@ type PrepareRequest struct {
 	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
 	Functions     []Function             `protobuf:"varint,8,rep,packed,name=functions,proto3,enum=tributary.offload.v1.Function" json:"functions,omitempty"`
 	Types         []ElementType          `protobuf:"varint,9,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`
-	Lease         *durationpb.Duration   `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"` // time limit for Commit; 0: the agent's default
+	Protection    Protection             `protobuf:"varint,11,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"` // of the group's packets
+	Lease         *durationpb.Duration   `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"`                                                 // time limit for Commit; 0: the agent's default
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -657,6 +658,13 @@ func (x *PrepareRequest) GetTypes() []ElementType {
 	return nil
 }
 
+func (x *PrepareRequest) GetProtection() Protection {
+	if x != nil {
+		return x.Protection
+	}
+	return Protection_PROTECTION_UNSPECIFIED
+}
+
 func (x *PrepareRequest) GetLease() *durationpb.Duration {
 	if x != nil {
 		return x.Lease
@@ -713,14 +721,16 @@ type CommitRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Cookie        uint64                 `protobuf:"varint,5,opt,name=cookie,proto3" json:"cookie,omitempty"`                           // 48 bits, secret of this switch and its parent; 0 at the root
-	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                           // in chunks, a power of two
-	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"` // largest payload of a packet, in bytes
-	Children      []*TreeChild           `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`                        // in rising order of lowest
-	Parent        string                 `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`                            // "IP:port" of the parent's data plane; empty: this is the root
-	Index         uint32                 `protobuf:"varint,10,opt,name=index,proto3" json:"index,omitempty"`                            // of this switch among the parent's children
-	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                          // unanswered probes to the parent before children get the answer lost; 0: never
-	Lease         *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease,proto3" json:"lease,omitempty"`                             // after which an epoch without any packet is dropped; 0: never
+	Cookie        uint64                 `protobuf:"varint,5,opt,name=cookie,proto3" json:"cookie,omitempty"`                                               // 48 bits, secret of this switch and its parent; 0 at the root
+	Window        uint32                 `protobuf:"varint,6,opt,name=window,proto3" json:"window,omitempty"`                                               // in chunks, a power of two
+	ChunkBytes    uint32                 `protobuf:"varint,7,opt,name=chunk_bytes,json=chunkBytes,proto3" json:"chunk_bytes,omitempty"`                     // largest payload of a packet, in bytes
+	Children      []*TreeChild           `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`                                            // in rising order of lowest
+	Parent        string                 `protobuf:"bytes,9,opt,name=parent,proto3" json:"parent,omitempty"`                                                // "IP:port" of the parent's data plane; empty: this is the root
+	Index         uint32                 `protobuf:"varint,10,opt,name=index,proto3" json:"index,omitempty"`                                                // of this switch among the parent's children
+	Probes        uint32                 `protobuf:"varint,11,opt,name=probes,proto3" json:"probes,omitempty"`                                              // unanswered probes to the parent before children get the answer lost; 0: never
+	Protection    Protection             `protobuf:"varint,13,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"` // of packets on all edges
+	Key           []byte                 `protobuf:"bytes,14,opt,name=key,proto3" json:"key,omitempty"`                                                     // 32 bytes, of this switch and its parent; empty: this is the root, or packets are not protected
+	Lease         *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease,proto3" json:"lease,omitempty"`                                                 // after which an epoch without any packet is dropped; 0: never
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -825,6 +835,20 @@ func (x *CommitRequest) GetProbes() uint32 {
 	return 0
 }
 
+func (x *CommitRequest) GetProtection() Protection {
+	if x != nil {
+		return x.Protection
+	}
+	return Protection_PROTECTION_UNSPECIFIED
+}
+
+func (x *CommitRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
 func (x *CommitRequest) GetLease() *durationpb.Duration {
 	if x != nil {
 		return x.Lease
@@ -838,6 +862,7 @@ type TreeChild struct {
 	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // "IP:port" of its packets' source
 	Lowest        uint32                 `protobuf:"varint,2,opt,name=lowest,proto3" json:"lowest,omitempty"`  // lowest rank beneath it
 	Cookie        uint64                 `protobuf:"varint,3,opt,name=cookie,proto3" json:"cookie,omitempty"`  // 48 bits, not 0: secret of the child and this switch, in packets of both directions
+	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`         // 32 bytes, of the two; empty: packets are not protected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -891,6 +916,13 @@ func (x *TreeChild) GetCookie() uint64 {
 		return x.Cookie
 	}
 	return 0
+}
+
+func (x *TreeChild) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
 }
 
 type CommitResponse struct {
@@ -1986,7 +2018,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x19\n" +
 	"\bnext_hop\x18\x03 \x01(\tR\anextHop\"\x13\n" +
-	"\x11SetRoutesResponse\"\xe1\x02\n" +
+	"\x11SetRoutesResponse\"\xa3\x03\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -1996,11 +2028,14 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\vchunk_bytes\x18\a \x01(\rR\n" +
 	"chunkBytes\x12<\n" +
 	"\tfunctions\x18\b \x03(\x0e2\x1e.tributary.offload.v1.FunctionR\tfunctions\x127\n" +
-	"\x05types\x18\t \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x12/\n" +
+	"\x05types\x18\t \x03(\x0e2!.tributary.offload.v1.ElementTypeR\x05types\x12@\n" +
+	"\n" +
+	"protection\x18\v \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
+	"protection\x12/\n" +
 	"\x05lease\x18\n" +
 	" \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"4\n" +
 	"\x0fPrepareResponse\x12!\n" +
-	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xe8\x02\n" +
+	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xbc\x03\n" +
 	"\rCommitRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -2013,12 +2048,17 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x06parent\x18\t \x01(\tR\x06parent\x12\x14\n" +
 	"\x05index\x18\n" +
 	" \x01(\rR\x05index\x12\x16\n" +
-	"\x06probes\x18\v \x01(\rR\x06probes\x12/\n" +
-	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"U\n" +
+	"\x06probes\x18\v \x01(\rR\x06probes\x12@\n" +
+	"\n" +
+	"protection\x18\r \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
+	"protection\x12\x10\n" +
+	"\x03key\x18\x0e \x01(\fR\x03key\x12/\n" +
+	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"g\n" +
 	"\tTreeChild\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06lowest\x18\x02 \x01(\rR\x06lowest\x12\x16\n" +
-	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\"I\n" +
+	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\fR\x03key\"I\n" +
 	"\x0eCommitResponse\x127\n" +
 	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"c\n" +
 	"\rRemoveRequest\x12 \n" +
@@ -2173,7 +2213,8 @@ var file_api_offload_v1_switch_agent_proto_goTypes = []any{
 	(*Reducer)(nil),               // 33: tributary.offload.v1.Reducer
 	(Function)(0),                 // 34: tributary.offload.v1.Function
 	(ElementType)(0),              // 35: tributary.offload.v1.ElementType
-	(*durationpb.Duration)(nil),   // 36: google.protobuf.Duration
+	(Protection)(0),               // 36: tributary.offload.v1.Protection
+	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
 }
 var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	3,  // 0: tributary.offload.v1.GetCapabilityResponse.state:type_name -> tributary.offload.v1.AgentState
@@ -2185,49 +2226,51 @@ var file_api_offload_v1_switch_agent_proto_depIdxs = []int32{
 	7,  // 6: tributary.offload.v1.SetRoutesRequest.routes:type_name -> tributary.offload.v1.Route
 	34, // 7: tributary.offload.v1.PrepareRequest.functions:type_name -> tributary.offload.v1.Function
 	35, // 8: tributary.offload.v1.PrepareRequest.types:type_name -> tributary.offload.v1.ElementType
-	36, // 9: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
-	12, // 10: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
-	36, // 11: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
-	33, // 12: tributary.offload.v1.CommitResponse.reducer:type_name -> tributary.offload.v1.Reducer
-	25, // 13: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
-	20, // 14: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
-	23, // 15: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	22, // 16: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
-	21, // 17: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
-	21, // 18: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
-	36, // 19: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
-	36, // 20: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
-	24, // 21: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
-	21, // 22: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
-	30, // 23: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
-	31, // 24: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
-	36, // 25: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
-	3,  // 26: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
-	28, // 27: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
-	29, // 28: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
-	23, // 29: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
-	0,  // 30: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
-	1,  // 31: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
-	9,  // 32: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
-	11, // 33: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
-	14, // 34: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
-	16, // 35: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
-	5,  // 36: tributary.offload.v1.SwitchAgent.SetRoutes:input_type -> tributary.offload.v1.SetRoutesRequest
-	18, // 37: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
-	26, // 38: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
-	2,  // 39: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
-	10, // 40: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
-	13, // 41: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
-	15, // 42: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
-	17, // 43: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
-	8,  // 44: tributary.offload.v1.SwitchAgent.SetRoutes:output_type -> tributary.offload.v1.SetRoutesResponse
-	19, // 45: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
-	27, // 46: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
-	39, // [39:47] is the sub-list for method output_type
-	31, // [31:39] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	36, // 9: tributary.offload.v1.PrepareRequest.protection:type_name -> tributary.offload.v1.Protection
+	37, // 10: tributary.offload.v1.PrepareRequest.lease:type_name -> google.protobuf.Duration
+	12, // 11: tributary.offload.v1.CommitRequest.children:type_name -> tributary.offload.v1.TreeChild
+	36, // 12: tributary.offload.v1.CommitRequest.protection:type_name -> tributary.offload.v1.Protection
+	37, // 13: tributary.offload.v1.CommitRequest.lease:type_name -> google.protobuf.Duration
+	33, // 14: tributary.offload.v1.CommitResponse.reducer:type_name -> tributary.offload.v1.Reducer
+	25, // 15: tributary.offload.v1.GetCountersResponse.trees:type_name -> tributary.offload.v1.TreeCounters
+	20, // 16: tributary.offload.v1.GetCountersResponse.epochs:type_name -> tributary.offload.v1.EpochTraffic
+	23, // 17: tributary.offload.v1.GetCountersResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	22, // 18: tributary.offload.v1.GetCountersResponse.cpu:type_name -> tributary.offload.v1.CPUTime
+	21, // 19: tributary.offload.v1.EpochTraffic.parent:type_name -> tributary.offload.v1.Traffic
+	21, // 20: tributary.offload.v1.EpochTraffic.children:type_name -> tributary.offload.v1.Traffic
+	37, // 21: tributary.offload.v1.CPUTime.busy:type_name -> google.protobuf.Duration
+	37, // 22: tributary.offload.v1.CPUTime.total:type_name -> google.protobuf.Duration
+	24, // 23: tributary.offload.v1.Interfaces.interfaces:type_name -> tributary.offload.v1.Interface
+	21, // 24: tributary.offload.v1.Interface.traffic:type_name -> tributary.offload.v1.Traffic
+	30, // 25: tributary.offload.v1.TreeCounters.events:type_name -> tributary.offload.v1.TreeCounters.EventsEntry
+	31, // 26: tributary.offload.v1.TreeCounters.drops:type_name -> tributary.offload.v1.TreeCounters.DropsEntry
+	37, // 27: tributary.offload.v1.WatchRequest.heartbeat:type_name -> google.protobuf.Duration
+	3,  // 28: tributary.offload.v1.WatchResponse.state:type_name -> tributary.offload.v1.AgentState
+	28, // 29: tributary.offload.v1.WatchResponse.ended:type_name -> tributary.offload.v1.Ended
+	29, // 30: tributary.offload.v1.WatchResponse.heartbeat:type_name -> tributary.offload.v1.Heartbeat
+	23, // 31: tributary.offload.v1.WatchResponse.interfaces:type_name -> tributary.offload.v1.Interfaces
+	0,  // 32: tributary.offload.v1.Ended.why:type_name -> tributary.offload.v1.EndReason
+	1,  // 33: tributary.offload.v1.SwitchAgent.GetCapability:input_type -> tributary.offload.v1.GetCapabilityRequest
+	9,  // 34: tributary.offload.v1.SwitchAgent.Prepare:input_type -> tributary.offload.v1.PrepareRequest
+	11, // 35: tributary.offload.v1.SwitchAgent.Commit:input_type -> tributary.offload.v1.CommitRequest
+	14, // 36: tributary.offload.v1.SwitchAgent.Remove:input_type -> tributary.offload.v1.RemoveRequest
+	16, // 37: tributary.offload.v1.SwitchAgent.Drain:input_type -> tributary.offload.v1.DrainRequest
+	5,  // 38: tributary.offload.v1.SwitchAgent.SetRoutes:input_type -> tributary.offload.v1.SetRoutesRequest
+	18, // 39: tributary.offload.v1.SwitchAgent.GetCounters:input_type -> tributary.offload.v1.GetCountersRequest
+	26, // 40: tributary.offload.v1.SwitchAgent.Watch:input_type -> tributary.offload.v1.WatchRequest
+	2,  // 41: tributary.offload.v1.SwitchAgent.GetCapability:output_type -> tributary.offload.v1.GetCapabilityResponse
+	10, // 42: tributary.offload.v1.SwitchAgent.Prepare:output_type -> tributary.offload.v1.PrepareResponse
+	13, // 43: tributary.offload.v1.SwitchAgent.Commit:output_type -> tributary.offload.v1.CommitResponse
+	15, // 44: tributary.offload.v1.SwitchAgent.Remove:output_type -> tributary.offload.v1.RemoveResponse
+	17, // 45: tributary.offload.v1.SwitchAgent.Drain:output_type -> tributary.offload.v1.DrainResponse
+	8,  // 46: tributary.offload.v1.SwitchAgent.SetRoutes:output_type -> tributary.offload.v1.SetRoutesResponse
+	19, // 47: tributary.offload.v1.SwitchAgent.GetCounters:output_type -> tributary.offload.v1.GetCountersResponse
+	27, // 48: tributary.offload.v1.SwitchAgent.Watch:output_type -> tributary.offload.v1.WatchResponse
+	41, // [41:49] is the sub-list for method output_type
+	33, // [33:41] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_api_offload_v1_switch_agent_proto_init() }

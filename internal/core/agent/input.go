@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -24,7 +25,8 @@ type Prepare struct {
 	ChunkBytes  int    // largest payload of a packet
 	Functions   topology.Functions
 	Types       topology.Types
-	Lease       time.Duration // until when Commit must have come; 0: Config.PrepareLease
+	Protection  wire.Protection // of the group's packets
+	Lease       time.Duration   // until when Commit must have come; 0: Config.PrepareLease
 }
 
 // Commit puts a prepared epoch into use.

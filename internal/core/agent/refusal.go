@@ -31,6 +31,7 @@ const (
 	Epochs                       // epochs of one tree at once (epochs)
 	Functions                    // a function that the switch does not have
 	Types                        // an element type that it does not have
+	Protection                   // it takes no packets that are authenticated or encrypted
 	Draining                     // the switch takes nothing new
 	StaleEpoch                   // removed, lost, or overtaken by a later one
 	Incarnation                  // the agent has been restarted
@@ -46,7 +47,7 @@ var causes = [...]struct {
 }{
 	{"cause(0)", nil},
 	{"slots", ErrResource}, {"children", ErrResource}, {"chunk bytes", ErrResource}, {"epochs", ErrResource},
-	{"functions", ErrCapability}, {"types", ErrCapability}, {"draining", ErrDraining},
+	{"functions", ErrCapability}, {"types", ErrCapability}, {"protection", ErrCapability}, {"draining", ErrDraining},
 	{"stale epoch", ErrStaleEpoch}, {"incarnation", ErrIncarnation}, {"conflict", ErrConflict},
 	{"socket", ErrSocket}, {"request", ErrRequest}, {"superseded", ErrSuperseded},
 }

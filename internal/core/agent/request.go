@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 // request names what a refusal or an answer is about.
@@ -110,7 +111,7 @@ func (c *Core) prepared(r *reservation) {
 func (c *Core) admit(p *Prepare) *Refusal {
 	can := &c.cfg.Capability
 	switch {
-	case p.Epoch == 0 || p.Epoch%2 != 0 || bits.OnesCount32(p.Window) != 1 || p.Window > switchreduce.MaxWindow || p.Children < 1 || p.ChunkBytes < 1 || p.Lease < 0:
+	case p.Epoch == 0 || p.Epoch%2 != 0 || bits.OnesCount32(p.Window) != 1 || p.Window > switchreduce.MaxWindow || p.Children < 1 || p.ChunkBytes < 1 || p.Lease < 0 || !p.Protection.Valid():
 		return &Refusal{Cause: BadRequest, Detail: fmt.Sprintf("epoch %d, window %d, %d children, chunks of %d bytes, lease %v",
 			p.Epoch, p.Window, p.Children, p.ChunkBytes, p.Lease)}
 	case c.draining:
@@ -121,10 +122,12 @@ func (c *Core) admit(p *Prepare) *Refusal {
 		return &Refusal{Cause: Functions, Detail: fmt.Sprintf("wanted %v, it has %v", p.Functions, can.Functions)}
 	case !can.Types.Covers(p.Types):
 		return &Refusal{Cause: Types, Detail: fmt.Sprintf("wanted %v, it has %v", p.Types, can.Types)}
+	case p.Protection != wire.Plain && can.Plain:
+		return &Refusal{Cause: Protection, Detail: fmt.Sprintf("wanted packets that are %v, it takes plain ones", p.Protection)}
 	case p.Children > can.Children:
 		return &Refusal{Cause: Children, Need: p.Children, Free: can.Children}
-	case p.ChunkBytes > can.Chunk:
-		return &Refusal{Cause: ChunkSize, Need: p.ChunkBytes, Free: can.Chunk}
+	case p.ChunkBytes+p.Protection.Overhead() > can.Chunk:
+		return &Refusal{Cause: ChunkSize, Need: p.ChunkBytes + p.Protection.Overhead(), Free: can.Chunk}
 	}
 	own := 0
 	if t := c.trees[p.Group]; t != nil {

@@ -62,7 +62,7 @@ func (c *Core) Draft(in Create) (Draft, error) {
 	}
 	g := &group{hosts: hosts, spec: &Spec{
 		Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
-		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle,
+		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Protection: in.Protection,
 	}}
 	d := Draft{graph: c.graph, group: g, kind: in.Bundle.Kind, count: in.Bundle.Count, perRail: in.Bundle.PerRail}
 	if b := c.bundles[in.Bundle.Name]; b != nil && d.kind == Stripes && b.Kind == Stripes {

@@ -132,7 +132,7 @@ func (c *Core) create(in Create) {
 	c.lastGroup++
 	g := c.addGroup(c.lastGroup, &Spec{
 		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
-		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret,
+		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret, Protection: in.Protection,
 	})
 	c.enrol(g)
 	g.until = c.now.Add(c.cfg.Abandon)
@@ -161,7 +161,7 @@ func (c *Core) addGroup(id uint32, spec *Spec) *group {
 
 func (s *Spec) sameOptions(in *Create) bool {
 	return s.ChunkBytes == in.ChunkBytes && s.Window == in.Window && s.Functions == in.Functions &&
-		s.Types == in.Types && s.Purpose == in.Purpose && s.Bundle == in.Bundle &&
+		s.Types == in.Types && s.Purpose == in.Purpose && s.Bundle == in.Bundle && s.Protection == in.Protection &&
 		slices.Equal(s.Members, in.Members)
 }
 
@@ -193,6 +193,8 @@ func (c *Core) checkOptions(in *Create) error {
 	switch {
 	case in.ChunkBytes < switchreduce.MinChunk || in.ChunkBytes > switchreduce.MaxChunk:
 		return fmt.Errorf("chunks of %d bytes, want %d to %d: %w", in.ChunkBytes, switchreduce.MinChunk, switchreduce.MaxChunk, ErrRequest)
+	case !in.Protection.Valid():
+		return fmt.Errorf("packets that are %v: %w", in.Protection, ErrRequest)
 	case !powerOfTwo(in.Window) || in.Window > c.cfg.MaxWindow:
 		return fmt.Errorf("a window of %d chunks, want a power of two up to %d: %w", in.Window, c.cfg.MaxWindow, ErrRequest)
 	case in.Functions&^topology.AllFunctions() != 0 || in.Types&^topology.AllTypes() != 0:

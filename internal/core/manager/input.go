@@ -5,6 +5,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -25,6 +26,7 @@ type Create struct {
 	Types      topology.Types
 	Purpose    pathsel.Purpose // decides which tree is the best; Bytes are those of the communicator's vector
 	Bundle     Bundle          // if the communicator has several groups
+	Protection wire.Protection // of the packets on the group's trees
 	// Secret is where the cookies of the group's trees come from. The driver
 	// draws it from crypto/rand; all zeros are refused. It counts only for the
 	// Create that makes the group.

@@ -261,9 +261,10 @@ func (c *Core) offer(g *group, t *tree, rank uint32) {
 	if !m.watching {
 		return
 	}
+	cookie, key := g.secrets(t, rank)
 	c.out.Offers = append(c.out.Offers, Offer{
 		Group: g.id, Rank: rank, Stream: m.stream,
-		Epoch: t.epoch, Cookie: g.cookie(t, rank), Window: t.window,
+		Epoch: t.epoch, Cookie: cookie, Protection: g.spec.Protection, Key: key, Window: t.window,
 		Parent: c.leafOf(t, rank), Source: c.memberAt(t, rank).Addr(), Index: t.rankIndex[rank],
 		Probes: c.cfg.Probes, Idle: c.cfg.Lease / 3, Reducers: t.reducedOn(),
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -97,7 +98,9 @@ type Remove struct {
 type Offer struct {
 	Group, Rank uint32
 	Stream      uint64
-	Epoch       uint32         // even
+	Epoch       uint32 // even
+	Protection  wire.Protection
+	Key         wire.EdgeKey   // of the member and its parent, where packets are protected
 	Cookie      uint64         // secret of the member and its parent, 48 bits, never zero
 	Window      uint32         // in chunks, a power of two, at most Create.Window
 	Parent      netip.AddrPort // data address of the leaf switch

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -97,7 +98,7 @@ func (c *Core) notifyOwn() {
 func (c *Core) request(g *group) pathsel.Request {
 	return pathsel.Request{
 		Members: g.hosts, Functions: g.spec.Functions, Types: g.spec.Types,
-		Slots: 2 * int(g.round.window), ChunkBytes: g.spec.ChunkBytes, Purpose: g.spec.purpose(),
+		Slots: 2 * int(g.round.window), ChunkBytes: g.spec.ChunkBytes + g.spec.Protection.Overhead(), Protected: g.spec.Protection != wire.Plain, Purpose: g.spec.purpose(),
 		// A group that runs over switches does not leave them for a forecast.
 		Forward: !c.cfg.NoForward, Slim: c.cfg.Slim, Hosts: !c.cfg.NoHosts && g.active == nil,
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -46,6 +47,7 @@ type Spec struct {
 	Purpose    pathsel.Purpose
 	Bundle     Bundle
 	Secret     [32]byte
+	Protection wire.Protection `json:",omitempty"`
 }
 
 // Trees are a group's epochs.

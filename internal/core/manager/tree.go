@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -120,7 +121,7 @@ func (c *Core) askPrepare(g *group, t *tree, i, children int) {
 	c.out.Prepares = append(c.out.Prepares, Prepare{s.on.name, agent.Prepare{
 		Incarnation: s.incarnation, Group: g.id, Epoch: t.epoch,
 		Children: children, Window: t.window, ChunkBytes: g.spec.ChunkBytes,
-		Functions: g.spec.Functions, Types: g.spec.Types,
+		Functions: g.spec.Functions, Types: g.spec.Types, Protection: g.spec.Protection,
 		// Long enough for the Commit to come, be it at the last moment.
 		Lease: 3 * c.cfg.Answer,
 	}})
@@ -192,22 +193,24 @@ func (c *Core) configure(g *group, t *tree) []switchreduce.Config {
 	for i := range configs {
 		cfg := &configs[i]
 		*cfg = switchreduce.Config{
-			Group: g.id, Epoch: t.epoch,
+			Group: g.id, Epoch: t.epoch, Protection: g.spec.Protection,
 			Window: t.window, ChunkBytes: g.spec.ChunkBytes,
 			Children: make([]switchreduce.Child, len(children[i])),
 			Parent:   c.parentOf(t, i), Index: t.upIndex[i],
 			Probes: c.cfg.SwitchProbes(), Lease: c.cfg.Lease,
 		}
 		if cfg.Parent.IsValid() {
-			cfg.Cookie = g.cookie(t, switchEdge(int32(i)))
+			cfg.Cookie, cfg.Key = g.secrets(t, switchEdge(int32(i)))
 		}
 		for k, child := range children[i] {
 			to := &cfg.Children[k]
 			to.Lowest = child.Lowest
 			if child.Vertex < 0 {
-				to.Addr, to.Cookie = c.memberAt(t, child.Lowest), g.cookie(t, child.Lowest)
+				to.Addr = c.memberAt(t, child.Lowest)
+				to.Cookie, to.Key = g.secrets(t, child.Lowest)
 			} else {
-				to.Addr, to.Cookie = c.childAt(t, child.Vertex), g.cookie(t, switchEdge(child.Vertex))
+				to.Addr = c.childAt(t, child.Vertex)
+				to.Cookie, to.Key = g.secrets(t, switchEdge(child.Vertex))
 			}
 		}
 	}
@@ -218,16 +221,26 @@ func (c *Core) configure(g *group, t *tree) []switchreduce.Config {
 // member has the member's rank.
 func switchEdge(vertex int32) uint32 { return ^uint32(vertex) }
 
-// cookie returns the secret of the two ends of an edge, 48 bits and not zero: the head of SHA-256
-// over the group's secret, its number, the epoch, and the edge.
-func (g *group) cookie(t *tree, edge uint32) uint64 {
-	var in [44]byte
-	copy(in[:], g.spec.Secret[:])
-	binary.BigEndian.PutUint32(in[32:], g.id)
-	binary.BigEndian.PutUint32(in[36:], t.epoch)
-	binary.BigEndian.PutUint32(in[40:], edge)
-	sum := sha256.Sum256(in[:])
-	return max(1, binary.BigEndian.Uint64(sum[:8])&wire.CookieMask)
+// secrets returns the cookie of the two ends of an edge, 48 bits and not zero, and, where packets are
+// protected, their key: both follow by HMAC-SHA-256 from the group's secret, its number, the epoch,
+// and the edge.
+func (g *group) secrets(t *tree, edge uint32) (cookie uint64, key wire.EdgeKey) {
+	cookie = max(1, binary.BigEndian.Uint64(g.secret("cookie", t, edge))&wire.CookieMask)
+	if g.spec.Protection != wire.Plain {
+		key = wire.EdgeKey(g.secret("key", t, edge))
+	}
+	return cookie, key
+}
+
+func (g *group) secret(of string, t *tree, edge uint32) []byte {
+	mac := hmac.New(sha256.New, g.spec.Secret[:])
+	var in [12]byte
+	binary.BigEndian.PutUint32(in[:], g.id)
+	binary.BigEndian.PutUint32(in[4:], t.epoch)
+	binary.BigEndian.PutUint32(in[8:], edge)
+	mac.Write(in[:])
+	mac.Write([]byte(of))
+	return mac.Sum(nil)
 }
 
 // committedAll has a tree recorded, and offered when it is.

@@ -92,8 +92,12 @@ type Link struct {
 	Window uint32 // W in chunks, a power of two, at most Config.Window
 
 	Parent netip.AddrPort // where contributions go, and the only source of answers
-	Source netip.Addr     // from which the parent expects this member's packets; zero: any
-	Index  uint16         // this member's child index at the parent
+	// Protection and Key are of the packets to and from the parent; the session sees plain ones.
+	Protection wire.Protection
+	Key        wire.EdgeKey
+
+	Source netip.Addr // from which the parent expects this member's packets; zero: any
+	Index  uint16     // this member's child index at the parent
 
 	Probes int           // least number of unanswered probes after which the tree counts as lost; 0: never
 	Idle   time.Duration // period of idle probes, which renew the leases; 0: none

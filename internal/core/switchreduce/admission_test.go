@@ -17,7 +17,7 @@ import (
 func validConfig() Config {
 	return Config{
 		Group: 9, Epoch: 2, Cookie: 7, Window: 2, ChunkBytes: 64,
-		Children: []Child{{addr("a"), 0, 11}, {addr("b"), 3, 12}}, Parent: addr("p"), Index: 1, Lease: time.Second,
+		Children: []Child{{Addr: addr("a"), Cookie: 11}, {Addr: addr("b"), Lowest: 3, Cookie: 12}}, Parent: addr("p"), Index: 1, Lease: time.Second,
 	}
 }
 

@@ -28,6 +28,7 @@ type Child struct {
 	Addr   netip.AddrPort // where it sends from, and gets its results
 	Lowest uint32         // lowest rank beneath it, its own if it is a host
 	Cookie uint64         // the secret of the two, 48 bits, in packets of both directions
+	Key    wire.EdgeKey   // of the two, where packets are protected; the driver's
 }
 
 // Config is one epoch of a group's tree, as one switch on it needs to know it.
@@ -42,6 +43,9 @@ type Config struct {
 	Parent   netip.AddrPort // zero value: this switch is the root
 	Index    uint16         // this switch's own child index at its parent
 	Cookie   uint64         // the secret of this switch and its parent, as a Child's; 0 at the root
+	Key      wire.EdgeKey   // likewise
+
+	Protection wire.Protection // of packets on all edges; the core sees plain ones
 
 	Probes int           // unanswered probes to the parent after which children are answered Lost; 0: never
 	Lease  time.Duration // after which an epoch without any packet is dropped; 0: never
@@ -60,6 +64,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: chunk of %d bytes, want %d to %d", ErrConfig, c.ChunkBytes, MinChunk, MaxChunk)
 	case c.Probes < 0 || c.Probes > math.MaxInt32:
 		return fmt.Errorf("%w: %d probes, want 0 to %d", ErrConfig, c.Probes, math.MaxInt32)
+	case !c.Protection.Valid():
+		return fmt.Errorf("%w: %v", ErrConfig, c.Protection)
 	case c.Lease < 0:
 		return fmt.Errorf("%w: lease of %v is negative", ErrConfig, c.Lease)
 	case len(c.Children) == 0 || len(c.Children) > MaxChildren:

@@ -40,7 +40,7 @@ func newCrowd(kids int, root bool) *crowd { return &crowd{core: New(), kids: kid
 func (c *crowd) config(epoch, window uint32) *Config {
 	cfg := &Config{Epoch: epoch, Window: window, ChunkBytes: 64, Probes: 1}
 	for i := range c.kids {
-		cfg.Children = append(cfg.Children, Child{kidAddr(i), uint32(i), cookieOf(i, epoch)})
+		cfg.Children = append(cfg.Children, Child{Addr: kidAddr(i), Lowest: uint32(i), Cookie: cookieOf(i, epoch)})
 	}
 	if !c.root {
 		cfg.Parent, cfg.Cookie = addr("p"), cookieOf(-1, epoch)

@@ -7,13 +7,14 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/processor"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 func prepareRequest(p agent.Prepare) *pb.PrepareRequest {
 	return &pb.PrepareRequest{
 		Incarnation: p.Incarnation, Group: p.Group, Epoch: p.Epoch,
 		Children: uint32(p.Children), Window: p.Window, ChunkBytes: uint32(p.ChunkBytes),
-		Functions: functions(p.Functions), Types: types(p.Types), Lease: duration(p.Lease),
+		Functions: functions(p.Functions), Types: types(p.Types), Lease: duration(p.Lease), Protection: pb.Protection(p.Protection),
 	}
 }
 
@@ -22,7 +23,7 @@ func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
 		Incarnation: m.GetIncarnation(), Group: m.GetGroup(), Epoch: m.GetEpoch(),
 		Children: r.int("children", m.GetChildren()), Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
-		Lease: r.duration("lease", m.GetLease()),
+		Lease: r.duration("lease", m.GetLease()), Protection: r.protection(m.GetProtection()),
 	}
 }
 
@@ -31,23 +32,29 @@ func commitRequest(c agent.Commit) *pb.CommitRequest {
 	return &pb.CommitRequest{
 		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Cookie: g.Cookie,
 		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
-		Probes: uint32(g.Probes), Lease: duration(g.Lease),
+		Probes: uint32(g.Probes), Lease: duration(g.Lease), Protection: pb.Protection(g.Protection), Key: key(g.Key),
 		Children: each(g.Children, func(c switchreduce.Child) *pb.TreeChild {
-			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest, Cookie: c.Cookie}
+			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest, Cookie: c.Cookie, Key: key(c.Key)}
 		}),
 	}
 }
 
 func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
-	return agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
+	p := r.protection(m.GetProtection())
+	c := agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
 		Group: m.GetGroup(), Epoch: m.GetEpoch(), Cookie: m.GetCookie(),
 		Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
-		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()),
+		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()), Protection: p,
 		Children: each(m.GetChildren(), func(c *pb.TreeChild) switchreduce.Child {
-			return switchreduce.Child{Addr: r.addr("children.address", c.GetAddress()), Lowest: c.GetLowest(), Cookie: r.childCookie(c.GetCookie())}
+			return switchreduce.Child{Addr: r.addr("children.address", c.GetAddress()), Lowest: c.GetLowest(), Cookie: r.childCookie(c.GetCookie()), Key: r.key("children.key", c.GetKey(), p)}
 		}),
 	}}
+	if !c.Config.Parent.IsValid() {
+		p = wire.Plain
+	}
+	c.Config.Key = r.key("key", m.GetKey(), p)
+	return c
 }
 
 // childCookie refuses a manager that knows only one secret for a tree.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -137,6 +138,7 @@ func (r *reader) capability(m *pb.Capability) topology.Capability {
 		Chunk:    r.int("capability.chunk_bytes", m.GetChunkBytes()),
 		Window:   r.int("capability.window", m.GetWindow()),
 		Speed:    r.speed("capability.speed", m.GetSpeed()),
+		Plain:    !m.GetProtects(),
 	}
 	c.Functions = knownFunctions(m.GetFunctions())
 	for _, t := range m.GetTypes() {
@@ -161,8 +163,32 @@ func capability(c topology.Capability) *pb.Capability {
 	return &pb.Capability{
 		Functions: functions(c.Functions), Types: types(c.Types),
 		Slots: uint32(c.Slots), Children: uint32(c.Children), ChunkBytes: uint32(c.Chunk), Window: uint32(c.Window),
-		Speed: speed(c.Speed),
+		Speed: speed(c.Speed), Protects: !c.Plain,
 	}
+}
+
+func (r *reader) protection(p pb.Protection) wire.Protection {
+	if p < 0 || p > math.MaxUint8 || !wire.Protection(p).Valid() {
+		r.fail("protection", "%d is not known: this side is of an earlier version", p)
+		return wire.Plain
+	}
+	return wire.Protection(p)
+}
+
+// key returns nothing for none.
+func key(k wire.EdgeKey) []byte {
+	if k == (wire.EdgeKey{}) {
+		return nil
+	}
+	return k[:]
+}
+
+// key reads the key of an edge, which there is where packets are protected.
+func (r *reader) key(field string, b []byte, p wire.Protection) (k wire.EdgeKey) {
+	if n := copy(k[:], b); n != len(b) || n != 0 && n != len(k) || (n == 0) != (p == wire.Plain) {
+		r.fail(field, "%d bytes for packets that are %v", len(b), p)
+	}
+	return k
 }
 
 // speed leaves out what is not known.

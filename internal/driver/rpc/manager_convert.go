@@ -16,7 +16,7 @@ import (
 func createRequest(c manager.Create) *pb.CreateGroupRequest {
 	return &pb.CreateGroupRequest{
 		Name: c.Name, Members: c.Members, ChunkBytes: uint32(c.ChunkBytes), Window: c.Window,
-		Functions: functions(c.Functions), Types: types(c.Types), Purpose: purpose(c.Purpose), Bundle: bundle(c.Bundle),
+		Functions: functions(c.Functions), Types: types(c.Types), Purpose: purpose(c.Purpose), Bundle: bundle(c.Bundle), Protection: pb.Protection(c.Protection),
 	}
 }
 
@@ -24,7 +24,7 @@ func (r *reader) create(m *pb.CreateGroupRequest) manager.Create {
 	return manager.Create{
 		Name: m.GetName(), Members: m.GetMembers(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()), Window: m.GetWindow(),
 		Functions: r.functions("functions", m.GetFunctions()), Types: r.types("types", m.GetTypes()),
-		Purpose: r.purpose(m.GetPurpose()), Bundle: r.bundle(m.GetBundle()),
+		Purpose: r.purpose(m.GetPurpose()), Bundle: r.bundle(m.GetBundle()), Protection: r.protection(m.GetProtection()),
 	}
 }
 
@@ -99,6 +99,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
 			Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
 			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: each(o.Reducers, treeReducer), Source: ipText(o.Source),
+			Protection: pb.Protection(o.Protection), Key: key(o.Key),
 		}}}
 	case e.Withdrawal != nil:
 		w := e.Withdrawal
@@ -154,11 +155,13 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 		}
 	case *pb.HostSessionResponse_Offer:
 		o := v.Offer
+		p := r.protection(o.GetProtection())
 		e.Offer = &manager.Offer{
 			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: o.GetCookie(),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
 			Reducers: each(o.GetReducers(), r.treeReducer), Source: r.optionalIP("offer.source", o.GetSource()),
+			Protection: p, Key: r.key("offer.key", o.GetKey(), p),
 		}
 	case *pb.HostSessionResponse_Withdrawal:
 		e.Withdrawal = &manager.Withdrawal{

@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -14,13 +15,17 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
+// ErrRetired is wrapped by Install's error for an epoch that was retired, or is before such a one.
+var ErrRetired = errors.New("sealed: the epoch was retired")
+
 // Conn is a transport.Conn whose packets are sealed. Before the first Install they are as they are.
 type Conn struct {
 	transport.Conn
 	read nonce // the reader's
 
-	mu    sync.Mutex // of who changes edges
-	edges atomic.Pointer[map[place]*edge]
+	mu      sync.Mutex // of who changes edges
+	retired uint32     // greatest epoch that was
+	edges   atomic.Pointer[map[place]*edge]
 
 	refused atomic.Uint64
 }
@@ -28,7 +33,9 @@ type Conn struct {
 // Over returns a Conn that sends and receives over another one, which it owns.
 func Over(c transport.Conn) *Conn { return &Conn{Conn: c} }
 
-// Install adds the neighbours of an epoch. From then on what is not sealed is refused.
+// Install adds the neighbours of an epoch. From then on what is not sealed is refused. Those that are
+// there already stay, with their counters. Those of an epoch up to one that was retired would begin
+// anew: it is an error.
 func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 	if p == wire.Plain || !p.Valid() {
 		return fmt.Errorf("sealed: epoch %d is to be %v", epoch, p)
@@ -41,28 +48,35 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 		}
 		added[place{epoch, edges[i].Peer, edges[i].Child}] = e
 	}
-	c.change(func(all map[place]*edge) { maps.Copy(all, added) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if epoch <= c.retired {
+		return fmt.Errorf("%w: epoch %d comes after %d", ErrRetired, epoch, c.retired)
+	}
+	if old := c.edges.Load(); old != nil {
+		maps.Copy(added, *old)
+	}
+	c.edges.Store(&added)
 	return nil
 }
 
 // Retire forgets the keys of an epoch. Conn goes on to refuse what is not sealed.
-func (c *Conn) Retire(epoch uint32) {
-	if c.edges.Load() != nil {
-		c.change(func(all map[place]*edge) {
-			maps.DeleteFunc(all, func(p place, _ *edge) bool { return p.epoch == epoch })
-		})
-	}
-}
+func (c *Conn) Retire(epoch uint32) { c.retire(epoch, epoch) }
 
-func (c *Conn) change(f func(map[place]*edge)) {
+// RetireBefore forgets the keys of all epochs before one.
+func (c *Conn) RetireBefore(epoch uint32) { c.retire(0, epoch-1) }
+
+func (c *Conn) retire(first, last uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := map[place]*edge{}
-	if old := c.edges.Load(); old != nil {
-		maps.Copy(all, *old)
+	old := c.edges.Load()
+	if old == nil {
+		return
 	}
-	f(all)
-	c.edges.Store(&all)
+	c.retired = max(c.retired, last)
+	left := maps.Clone(*old)
+	maps.DeleteFunc(left, func(p place, _ *edge) bool { return first <= p.epoch && p.epoch <= last })
+	c.edges.Store(&left)
 }
 
 // Refused returns the number of packets that were refused.

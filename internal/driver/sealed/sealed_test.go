@@ -254,7 +254,17 @@ func TestInstallAndRetire(t *testing.T) {
 	if w.arrive(t, transport.Packet{Data: good}) != nil || w.parent.RefusedOf(4, childAddr, 1) != 0 {
 		t.Error("a packet of an epoch that is over is taken, or counted for a neighbour")
 	}
-	w.child.Retire(4)
+	if err := w.parent.Install(4, wire.Encrypted, []Edge{{Peer: childAddr, Child: 1, IsDown: true}}); err == nil {
+		t.Error("an epoch that was retired is installed: its counters begin anew")
+	}
+	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{1}}}); err != nil || w.child.edge(4, parentAddr, 1).sent.Load() != 1 {
+		t.Errorf("installed twice: %v, and the counter begins anew", err)
+	}
+	w.child.RetireBefore(4)
+	if w.child.edge(4, parentAddr, 1) == nil {
+		t.Error("the epoch itself is retired")
+	}
+	w.child.RetireBefore(5)
 	if sent := w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)}); sent != nil {
 		t.Errorf("sent without a key: %x", sent)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strconv"
 )
 
 func parseJSON(data []byte) (*Value, *SyntaxError) {
@@ -62,7 +63,7 @@ func (p *jsonParser) value(parent *Value, depth int) (*Value, error) {
 	case nil:
 		v.Kind = Null
 	case bool:
-		v.Kind = Bool
+		v.Kind, v.Text = Bool, strconv.FormatBool(t)
 	case json.Number:
 		v.Kind, v.Text = Number, t.String()
 	case string:

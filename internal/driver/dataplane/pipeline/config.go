@@ -83,7 +83,7 @@ const Window = 64
 func Limits() topology.Capability {
 	return topology.Capability{
 		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
-		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk, Window: Window,
+		Slots: p4.Slots, Children: p4.Children, Chunk: p4.Chunk, Window: Window, Plain: true,
 	}
 }
 
@@ -95,7 +95,7 @@ func Within(c topology.Capability) topology.Capability {
 	return topology.Capability{
 		Functions: c.Functions & most.Functions, Types: c.Types & most.Types,
 		Slots: min(c.Slots, most.Slots), Children: min(c.Children, most.Children), Chunk: min(c.Chunk, most.Chunk),
-		Window: cmp.Or(c.Window, most.Window), Speed: c.Speed,
+		Window: cmp.Or(c.Window, most.Window), Speed: c.Speed, Plain: true,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/sealed"
 	"github.com/tributary-fabric/tributary/internal/driver/speed"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
@@ -75,7 +76,7 @@ func (p *Plane) newBench(s *speed.Stream) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{stream: s, read: make([]transport.Packet, batch), out: switchreduce.Output{TakesBatches: true}}
-	b.tree = &tree{plane: p, conn: udp, udp: udp, core: switchreduce.New()}
+	b.tree = &tree{plane: p, conn: sealed.Over(udp), udp: udp, core: switchreduce.New()}
 	b.source = b.tree.source()
 	var from [speed.Children]netip.AddrPort
 	for i := range from {

@@ -104,6 +104,10 @@ func (p *Plane) Install(socket uint64, c *switchreduce.Config) {
 	t.epochs = append(t.epochs, c.Epoch)
 	p.mu.Unlock()
 	t.enlarge(c)
+	if err := t.protect(c); err != nil {
+		p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err})
+		return
+	}
 	// A loop takes what it gets before packets that came later. Its error is
 	// that the tree has failed, which its watcher reports, too, but it may have
 	// done so before the epoch was there.
@@ -118,6 +122,7 @@ func (p *Plane) Retire(socket uint64, epoch uint32) {
 		return
 	}
 	p.forget(t, epoch)
+	t.conn.Retire(epoch)
 	if err := t.loop.Post(context.Background(), switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch}); err != nil {
 		p.cfg.Log.Debug("retiring an epoch", slog.Any("error", err)) // the tree has failed already
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
+	"github.com/tributary-fabric/tributary/internal/driver/sealed"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
@@ -27,7 +28,7 @@ type tree struct {
 	socket uint64
 	group  uint32
 
-	conn     transport.Conn
+	conn     *sealed.Conn
 	udp      *transport.UDP     // beneath conn
 	core     *switchreduce.Core // owned by loop
 	loop     *runner.Loop[switchreduce.Input, switchreduce.Output]
@@ -41,7 +42,7 @@ func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{
-		plane: p, socket: socket, group: group, conn: conn, udp: udp, core: switchreduce.New(),
+		plane: p, socket: socket, group: group, conn: sealed.Over(conn), udp: udp, core: switchreduce.New(),
 	}
 	t.loop, err = runner.Start(runner.Config[switchreduce.Input, switchreduce.Output]{
 		Core: t.core, Clock: p.cfg.Clock, Ended: t.failed,
@@ -105,6 +106,21 @@ func (t *tree) enlarge(c *switchreduce.Config) {
 	}
 }
 
+// protect has the packets of an epoch be sealed, if they are to be.
+func (t *tree) protect(c *switchreduce.Config) error {
+	if c.Protection == wire.Plain {
+		return nil
+	}
+	edges := make([]sealed.Edge, 0, len(c.Children)+1)
+	for i := range c.Children {
+		edges = append(edges, sealed.Edge{Peer: c.Children[i].Addr, Child: uint16(i), IsDown: true, Key: c.Children[i].Key})
+	}
+	if c.Parent.IsValid() {
+		edges = append(edges, sealed.Edge{Peer: c.Parent, Child: c.Index, Key: c.Key})
+	}
+	return t.conn.Install(c.Epoch, c.Protection, edges)
+}
+
 // send carries out what a step of the core wants, in the loop.
 func (t *tree) send(out *switchreduce.Output) {
 	for i := range out.Sends {
@@ -121,6 +137,7 @@ func (t *tree) send(out *switchreduce.Output) {
 	}
 	t.flush()
 	for _, epoch := range out.Expired {
+		t.conn.Retire(epoch)
 		t.plane.forget(t, epoch)
 		t.plane.cfg.Notify(dataplane.Ended{Socket: t.socket, Epoch: epoch})
 	}
@@ -187,5 +204,6 @@ func (t *tree) notify(c *switchreduce.Counters) rpc.TreeCounters {
 	dataplane.AddEvent(&counted, "read-calls", n.ReadCalls)
 	dataplane.AddEvent(&counted, "write-calls", n.WriteCalls)
 	dataplane.AddEvent(&counted, "wait-calls", n.WaitCalls)
+	counted.Drops["unauthentic"] = t.conn.Refused()
 	return counted
 }
