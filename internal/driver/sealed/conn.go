@@ -82,19 +82,24 @@ func (c *Conn) retire(first, last uint32) {
 // Refused returns the number of packets that were refused.
 func (c *Conn) Refused() uint64 { return c.refused.Load() }
 
-// RefusedOf returns the number of packets that were refused and use a neighbour's address and index.
-func (c *Conn) RefusedOf(epoch uint32, peer netip.AddrPort, child uint16) uint64 {
-	if e := c.edge(epoch, peer, child); e != nil {
-		return e.refused.Load()
-	}
-	return 0
+// Neighbour is one of an epoch's.
+type Neighbour struct {
+	Child  uint16
+	IsDown bool // it is the child
 }
 
-func (c *Conn) edge(epoch uint32, peer netip.AddrPort, child uint16) *edge {
+// RefusedIn returns the numbers of packets of an epoch that were refused and use a neighbour's address
+// and index.
+func (c *Conn) RefusedIn(epoch uint32) map[Neighbour]uint64 {
+	of := map[Neighbour]uint64{}
 	if all := c.edges.Load(); all != nil {
-		return (*all)[place{epoch, peer, child}]
+		for at, e := range *all {
+			if at.epoch == epoch {
+				of[Neighbour{at.child, e.isDown}] = e.refused.Load()
+			}
+		}
 	}
-	return nil
+	return of
 }
 
 // find returns the neighbour that a packet, with its header, is to or from; nil: none is known.

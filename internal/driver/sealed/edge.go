@@ -37,6 +37,7 @@ type place struct {
 // edge is a neighbour with its keys.
 type edge struct {
 	isEncrypted bool
+	isDown      bool
 	out, in     cipher.AEAD
 	sent        atomic.Uint64 // counter of the last packet
 	highest     uint64        // of those that came; the reader's
@@ -53,7 +54,7 @@ func newEdge(e *Edge, p wire.Protection) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &edge{isEncrypted: p == wire.Encrypted, out: up, in: down}
+	n := &edge{isEncrypted: p == wire.Encrypted, isDown: e.IsDown, out: up, in: down}
 	if e.IsDown {
 		n.out, n.in = down, up
 	}

@@ -178,8 +178,8 @@ func TestForgeries(t *testing.T) {
 					t.Fatalf("bit %d changed: %x", bit, got)
 				}
 			}
-			if n := w.parent.RefusedOf(4, childAddr, 1); n == 0 || w.parent.RefusedOf(4, otherAddr, 0) != 0 {
-				t.Errorf("refused of the child: %d, of another: %d", n, w.parent.RefusedOf(4, otherAddr, 0))
+			if of := w.parent.RefusedIn(4); of[Neighbour{1, true}] == 0 || of[Neighbour{0, true}] != 0 {
+				t.Errorf("refused by neighbour: %v", of)
 			}
 			for what, b := range map[string][]byte{
 				"nothing": {}, "cut": good[:len(good)-1], "head alone": good[:wire.HeaderSize], "plain": plain(wire.Contribution, 5, []byte("vector")),
@@ -223,7 +223,7 @@ func TestReplays(t *testing.T) {
 	send := func() []byte {
 		return w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)})[0].Body
 	}
-	skip := func(to uint64) { w.child.edge(4, parentAddr, 1).sent.Store(to - 1) }
+	skip := func(to uint64) { (*w.child.edges.Load())[place{4, parentAddr, 1}].sent.Store(to - 1) }
 	first := send()
 	skip(1 + Window)
 	atWindow := send()
@@ -251,17 +251,17 @@ func TestInstallAndRetire(t *testing.T) {
 		t.Error("an epoch ends as the next is installed")
 	}
 	w.parent.Retire(4)
-	if w.arrive(t, transport.Packet{Data: good}) != nil || w.parent.RefusedOf(4, childAddr, 1) != 0 {
+	if w.arrive(t, transport.Packet{Data: good}) != nil || len(w.parent.RefusedIn(4)) != 0 {
 		t.Error("a packet of an epoch that is over is taken, or counted for a neighbour")
 	}
 	if err := w.parent.Install(4, wire.Encrypted, []Edge{{Peer: childAddr, Child: 1, IsDown: true}}); err == nil {
 		t.Error("an epoch that was retired is installed: its counters begin anew")
 	}
-	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{1}}}); err != nil || w.child.edge(4, parentAddr, 1).sent.Load() != 1 {
+	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{1}}}); err != nil || (*w.child.edges.Load())[place{4, parentAddr, 1}].sent.Load() != 1 {
 		t.Errorf("installed twice: %v, and the counter begins anew", err)
 	}
 	w.child.RetireBefore(4)
-	if w.child.edge(4, parentAddr, 1) == nil {
+	if (*w.child.edges.Load())[place{4, parentAddr, 1}] == nil {
 		t.Error("the epoch itself is retired")
 	}
 	w.child.RetireBefore(5)

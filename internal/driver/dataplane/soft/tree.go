@@ -178,7 +178,12 @@ func (t *tree) end() {
 func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.EpochTraffic, error) {
 	var c switchreduce.Counters
 	var epochs []switchreduce.EpochTraffic
-	read := func() { c, epochs = t.core.Counters(), t.core.Traffic() }
+	read := func() {
+		c, epochs = t.core.Counters(), t.core.Traffic()
+		for i := range epochs {
+			t.addRefused(&epochs[i])
+		}
+	}
 	err := t.loop.Do(ctx, read)
 	if errors.Is(err, runner.ErrClosed) { // it has ended meanwhile
 		<-t.loop.Done()
@@ -189,6 +194,21 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.E
 		return rpc.TreeCounters{}, nil, err
 	}
 	return t.notify(&c), epochs, nil
+}
+
+// addRefused counts packets whose tag is wrong as forged, beside those with another cookie.
+func (t *tree) addRefused(e *switchreduce.EpochTraffic) {
+	of := t.conn.RefusedIn(e.Epoch)
+	for child := range e.Children {
+		e.Children[child].Forged += of[sealed.Neighbour{Child: uint16(child), IsDown: true}]
+	}
+	if e.Parent != nil {
+		for to, n := range of {
+			if !to.IsDown {
+				e.Parent.Forged += n
+			}
+		}
+	}
 }
 
 // notify returns c, and what the socket has counted, by name.
