@@ -94,6 +94,9 @@ func (c *Communicator) read() Stats {
 	if c.conn != nil {
 		stats.Data = DatagramCounters(c.conn.Counters())
 	}
+	if c.sealed != nil {
+		stats.Session.Discarded += c.sealed.Refused()
+	}
 	return stats
 }
 

@@ -183,6 +183,11 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 		return nil
 	}
 	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own}, &contestant{name: timing.Implementation + "-hosts", variant: timing.Hosts, crew: own})
+	if k.cfg.Protected {
+		for _, variant := range []string{timing.Authenticated, timing.Encrypted} {
+			k.all = append(k.all, &contestant{name: timing.Implementation + "-" + variant, variant: variant, crew: own})
+		}
+	}
 	for _, p := range chosen {
 		for i := range p.jobs {
 			if err := k.inviteJob(s, p, &p.jobs[i]); err != nil {

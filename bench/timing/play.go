@@ -18,6 +18,9 @@ const (
 	Chosen      = "chosen" // as the host library chooses
 	Tree        = "tree"   // as "default", on a communicator of its own
 	TreeOfHosts = "tree-of-hosts"
+
+	Authenticated = "authenticated" // as Tree, with packets that are so
+	Encrypted     = "encrypted"
 )
 
 // options returns the options of a variant's communicator.
@@ -29,6 +32,10 @@ func options(variant string) ([]hostlib.GroupOption, error) {
 		return nil, nil
 	case Tree:
 		return []hostlib.GroupOption{hostlib.OnTree()}, nil
+	case Authenticated:
+		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Authenticated()}, nil
+	case Encrypted:
+		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Encrypted()}, nil
 	case TreeOfHosts:
 		return []hostlib.GroupOption{hostlib.OnTreeOfHosts()}, nil
 	}
@@ -54,7 +61,7 @@ func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Conf
 		if isOther {
 			c.Collective = Collective(of)
 		}
-		if slices.Contains(ofPieces, c.Collective) || variant != "default" && variant != Tree {
+		if slices.Contains(ofPieces, c.Collective) || !slices.Contains([]string{"default", Tree, Authenticated, Encrypted}, variant) {
 			c.Transport = Auto
 		}
 		if err := c.Validate(); err != nil {

@@ -15,7 +15,8 @@ import (
 // alarms are the links that do not carry what trees say. Its zero value has
 // none.
 type alarms struct {
-	found atomic.Uint64 // since the manager was started
+	found  atomic.Uint64 // since the manager was started
+	forged atomic.Uint64 // packets, likewise
 
 	mu       sync.Mutex
 	standing map[string][]alarm // by the switch at whose end it was counted

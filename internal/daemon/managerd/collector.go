@@ -36,6 +36,7 @@ var (
 	descLinksDown      = metricSet.New("links_down", "Links that are down.")
 	descRedrawn        = metricSet.New("topology_changes_total", "Changes of which nodes and links there are.")
 	descMismatch       = metricSet.New("link_mismatch", "1 for a link that does not carry what trees say that they exchange over it, at this end and in this direction.", "link", "switch", "direction")
+	descForged         = metricSet.New("forged_packets_total", "Packets at switches that use a neighbour's address, and lack its cookie or tag.")
 	descMismatches     = metricSet.New("link_mismatches_total", "Mismatches of links that were found.")
 	descTargets        = metricSet.New("discovery_targets", "gNMI targets of discovery, by whether they are connected.", "state")
 	descAlarms         = metricSet.New("discovery_alarms", "Alarms of discovery that hold, by kind (docs/discovery.md).", "kind")
@@ -65,6 +66,7 @@ func (d *Daemon) collect(to metrics.Values) {
 	d.collectDiscovery(to)
 	to.Counter(descRedrawn, d.counts.redrawn.Load())
 	to.Counter(descMismatches, d.alarms.found.Load())
+	to.Counter(descForged, d.alarms.forged.Load())
 	if d.cfg.Trust != nil {
 		to.Gauge(descCertificate, float64(d.cfg.Trust.Until().Unix()))
 	}

@@ -27,8 +27,9 @@ func (l *link) verify(ctx context.Context) {
 	defer l.daemon.usedAt(l.name, usage{}) // not known any longer
 	var auditor linkaudit.Auditor
 	var meter meter
+	var forgeries forgeries
 	for {
-		if err := l.audit(ctx, &auditor, &meter); err != nil && ctx.Err() == nil {
+		if err := l.audit(ctx, &auditor, &meter, &forgeries); err != nil && ctx.Err() == nil {
 			l.log.Warn("the counters of the switch cannot be had", slog.Any("error", err))
 		}
 		if runner.Pause(ctx, period) != nil {
@@ -39,7 +40,7 @@ func (l *link) verify(ctx context.Context) {
 
 // audit asks for the counters once. An agent that does not report its interfaces
 // is believed.
-func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *meter) error {
+func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *meter, forgeries *forgeries) error {
 	ctx, cancel := context.WithTimeout(ctx, l.daemon.cfg.Call)
 	defer cancel()
 	counters, err := l.client.Counters(ctx)
@@ -55,6 +56,7 @@ func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *met
 	if !ok {
 		return nil // it has left the fabric
 	}
+	l.forged(forgeries, sites, counters.Epochs, view.Graph(), n)
 	carried, exchanged := carried(view, n, counters.Interfaces), exchanges(sites, counters.Epochs)
 	l.daemon.usedAt(l.name, meter.take(time.Now(), view.Graph(), n, counters.CPU, carried, exchanged))
 	found := auditor.Take(carried, flows(exchanged))

@@ -206,12 +206,12 @@ func TestForgeries(t *testing.T) {
 			if got := w.arrive(t, transport.Packet{Data: evil.Conn.(*line).sent[0].Body}); got != nil {
 				t.Errorf("another's: %x", got)
 			}
-			// Amid a train, between two that are good.
-			train := w.up(t, transport.Message{Body: slices.Concat(plain(wire.Contribution, 6, []byte("a")), plain(wire.Contribution, 7, []byte("b")), plain(wire.Contribution, 8, []byte("c"))), Size: wire.HeaderSize + 1})[0]
-			train.Body[train.Size+wire.HeaderSize] ^= 1
-			got := w.arrive(t, transport.Packet{Data: train.Body, Size: train.Size})
+			// Amid a batch, between two that are good.
+			batch := w.up(t, transport.Message{Body: slices.Concat(plain(wire.Contribution, 6, []byte("a")), plain(wire.Contribution, 7, []byte("b")), plain(wire.Contribution, 8, []byte("c"))), Size: wire.HeaderSize + 1})[0]
+			batch.Body[batch.Size+wire.HeaderSize] ^= 1
+			got := w.arrive(t, transport.Packet{Data: batch.Body, Size: batch.Size})
 			if len(got) != 2 || !bytes.Equal(got[0], plain(wire.Contribution, 6, []byte("a"))) || !bytes.Equal(got[1], plain(wire.Contribution, 8, []byte("c"))) {
-				t.Errorf("of a train: %q", got)
+				t.Errorf("of a batch: %q", got)
 			}
 		})
 	}
