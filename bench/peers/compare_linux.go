@@ -184,7 +184,7 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 	}
 	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own}, &contestant{name: timing.Implementation + "-hosts", variant: timing.Hosts, crew: own})
 	if k.cfg.Protected {
-		for _, variant := range []string{timing.Authenticated, timing.Encrypted} {
+		for _, variant := range []string{timing.Tree, timing.Authenticated, timing.Encrypted} {
 			k.all = append(k.all, &contestant{name: timing.Implementation + "-" + variant, variant: variant, crew: own})
 		}
 	}

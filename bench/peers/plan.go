@@ -15,7 +15,8 @@ type Config struct {
 	Limit  time.Duration // after which a peer that has not answered is left out
 	// Ways: the contestants are Tributary's ways of doing each row, and what it chooses.
 	Ways bool
-	// Protected adds Tributary with authenticated and with encrypted packets, in switches.
+	// Protected adds Tributary in switches with plain, with authenticated and with encrypted packets, each
+	// on a communicator of its own.
 	Protected bool
 	// SkipMissing leaves out peers that are not installed.
 	SkipMissing bool

@@ -61,7 +61,7 @@ and peers take less than ten minutes, half of it for MPICH, which polls.`,
 	flags.StringSliceVar(&f.rows, "rows", peers.AllRows, "`rows` to measure, each a size and a rate of links, and before them perhaps a collective and a colon")
 	flags.StringSliceVar(&f.cfg.Peers, "peers", f.cfg.Peers, "`peers` to compare with")
 	flags.BoolVar(&f.cfg.SkipMissing, "skip-missing", false, "leave out peers that are not installed")
-	flags.BoolVar(&f.cfg.Protected, "protected", false, "measure Tributary with authenticated and with encrypted packets, too")
+	flags.BoolVar(&f.cfg.Protected, "protected", false, "measure Tributary with plain (tree), authenticated and encrypted packets, each on a communicator of its own, too")
 	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
 	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "approximate `time` of a turn; at least one operation is timed")
 	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a silent peer is left out")
