@@ -49,11 +49,11 @@ func (c Config) Validate() error {
 }
 
 // core returns the configuration of a peer's core.
-func (n *Node) core() rail.Config {
+func (n *Node) core(peer string) rail.Config {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	return rail.Config{
 		Eager: n.cfg.Eager, MaxUnexpected: n.cfg.Unexpected, MaxHeads: n.cfg.Announced,
-		Seed: binary.BigEndian.Uint64(seed[:]), Regions: &n.memory, Accepts: n.accepts,
+		Seed: binary.BigEndian.Uint64(seed[:]), Regions: regionsFor{&n.memory, peer}, Accepts: n.accepts,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,16 +41,17 @@ type Memory struct {
 // Register lets whoever has the key access memory until it is released: vectors, one behind
 // the other; one alone if it may be written. The errors are ErrArgument and ErrClosed.
 func (n *Node) Register(access Access, memory ...[]byte) (*Memory, error) {
-	return n.register(nil, access, memory)
+	return n.register(nil, nil, access, memory)
 }
 
-// RegisterAs is Register under a key that both sides know already. A key that memory is
-// registered under is ErrArgument.
-func (n *Node) RegisterAs(key Key, access Access, memory ...[]byte) (*Memory, error) {
-	return n.register(&key, access, memory)
+// RegisterFor is Register under a key that both sides know already, for these peers alone:
+// hosts that show by their certificates that they are. What others ask of the key is
+// refused as if it were not there. A key that memory is registered under is ErrArgument.
+func (n *Node) RegisterFor(peers []string, key Key, access Access, memory ...[]byte) (*Memory, error) {
+	return n.register(append([]string{}, peers...), &key, access, memory)
 }
 
-func (n *Node) register(key *Key, access Access, memory [][]byte) (*Memory, error) {
+func (n *Node) register(peers []string, key *Key, access Access, memory [][]byte) (*Memory, error) {
 	size := 0
 	for _, v := range memory {
 		size += len(v)
@@ -57,7 +59,7 @@ func (n *Node) register(key *Key, access Access, memory [][]byte) (*Memory, erro
 	if access == 0 || access&^ReadWrite != 0 || size == 0 || access&Write != 0 && len(memory) > 1 {
 		return nil, fmt.Errorf("%w: %d bytes of memory in %d vectors for access %d: want some bytes, in one vector if they may be written", ErrArgument, size, len(memory), access)
 	}
-	h, err := n.memory.register(key, rail.Rights(access), memory)
+	h, err := n.memory.register(peers, key, rail.Rights(access), memory)
 	if err != nil {
 		return nil, err
 	}
@@ -121,17 +123,18 @@ func (m *Memory) release() (freed <-chan struct{}) {
 	return m.freed
 }
 
-// regions are the memory that a node has registered. It implements rail.Regions for the
-// cores of all peers.
+// regions are the memory that a node has registered.
 type regions struct {
 	mu       sync.Mutex
 	memory   rail.Memory
 	isClosed bool
 	freed    map[rail.Handle]chan struct{} // closed when nobody uses a released region
+	peers    map[rail.Handle][]string      // who alone may use a region that is not for all
 }
 
-// register makes memory available, under a key of its own if there is none.
-func (r *regions) register(key *Key, rights rail.Rights, memory [][]byte) (h rail.Handle, err error) {
+// register makes memory available, under a key of its own if there is none, to all if
+// there are no peers.
+func (r *regions) register(peers []string, key *Key, rights rail.Rights, memory [][]byte) (h rail.Handle, err error) {
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	r.mu.Lock()
@@ -145,6 +148,12 @@ func (r *regions) register(key *Key, rights rail.Rights, memory [][]byte) (h rai
 	if err := r.memory.RegisterAs(key.handle(), rights, memory...); err != nil {
 		return h, fmt.Errorf("%w: %w", ErrArgument, err)
 	}
+	if peers != nil {
+		if r.peers == nil {
+			r.peers = map[rail.Handle][]string{}
+		}
+		r.peers[key.handle()] = peers
+	}
 	return key.handle(), nil
 }
 
@@ -153,6 +162,7 @@ func (r *regions) register(key *Key, rights rail.Rights, memory [][]byte) (h rai
 func (r *regions) release(h rail.Handle) (freed chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.peers, h)
 	if r.memory.Release(h) {
 		return nil
 	}
@@ -170,10 +180,19 @@ func (r *regions) close() {
 	r.isClosed = true
 }
 
+// regionsFor are what a peer may use of them. It implements rail.Regions for its core.
+type regionsFor struct {
+	*regions
+	peer string
+}
+
 // Hold implements rail.Regions.
-func (r *regions) Hold(h rail.Handle, offset, length uint64, isWrite bool) (first []byte, rest [][]byte, err error) {
+func (r regionsFor) Hold(h rail.Handle, offset, length uint64, isWrite bool) (first []byte, rest [][]byte, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if only, ok := r.peers[h]; ok && !slices.Contains(only, r.peer) {
+		return nil, nil, fmt.Errorf("%w: %d is not for %s", rail.ErrHandle, h.Number, r.peer)
+	}
 	return r.memory.Hold(h, offset, length, isWrite)
 }
 

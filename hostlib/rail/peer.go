@@ -47,7 +47,7 @@ type Peer struct {
 const classes = 2
 
 func newPeer(n *Node, name string) (*Peer, error) {
-	c, err := rail.New(n.core())
+	c, err := rail.New(n.core(name))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -10,7 +10,7 @@ import (
 
 // loadOf returns the frame by which a peer begins to read memory.
 func loadOf(t *testing.T, m *Memory, size int) []byte {
-	c, err := rail.New(m.node.core())
+	c, err := rail.New(m.node.core("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

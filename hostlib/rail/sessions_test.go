@@ -94,7 +94,7 @@ func TestRevokeOfAStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := rail.New(s.node.core())
+	c, err := rail.New(s.node.core("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

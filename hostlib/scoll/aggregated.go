@@ -29,9 +29,9 @@ type Aggregation struct {
 	// from the buffers that they came into, instead of each when it comes.
 	AtOnce bool
 	// Check rejects a corrupt message, before anything else; nil: there is none.
-	Check func(r *Request) error
-	// Inline is that of Callbacks.
-	Inline bool
+	Check  func(r *Request) error
+	Access Access // that of Callbacks
+	Inline bool   // the same
 }
 
 // gathering is an Aggregation's part in a request.
@@ -50,7 +50,7 @@ type gatherings struct{ Aggregation }
 func (a Aggregation) Callbacks() Callbacks {
 	g := &gatherings{a}
 	return Callbacks{
-		PreRequest: g.pre, IncomingRequest: g.run, IncomingReply: g.reply, PostReply: g.post, Inline: a.Inline,
+		PreRequest: g.pre, IncomingRequest: g.run, IncomingReply: g.reply, PostReply: g.post, Access: a.Access, Inline: a.Inline,
 	}
 }
 

@@ -2,13 +2,13 @@ package scoll
 
 import "context"
 
-// Bulk moves bulk data between nodes. Memory is exposed under a key; whoever
-// has got the key in a request pulls it. Its methods are called from any
+// Bulk moves bulk data between nodes. Memory is exposed under a key, that nobody can
+// guess, to those nodes that get the key in a request. Its methods are called from any
 // goroutine.
 type Bulk interface {
-	// Expose lets other nodes read memory, the vectors one behind the other,
-	// until it is revoked. It does not wait.
-	Expose(key uint64, memory [][]byte) error
+	// Expose lets the nodes to read memory, and nobody else, the vectors one behind the
+	// other, until it is revoked. It does not wait.
+	Expose(key uint64, to []string, memory [][]byte) error
 	// Revoke ends that. When it has returned nobody reads the memory any more;
 	// it does not wait for the network. Keys that are not exposed are ignored.
 	Revoke(key uint64)

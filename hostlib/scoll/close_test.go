@@ -28,7 +28,7 @@ func TestRefusalsWhileClosing(t *testing.T) {
 				t.Fatal(err)
 			}
 			<-r.Done()
-			if o := r.Outcome(); len(o.Missing) != 1 || o.Missing[0] != (Missing{"n1", 1, StatusRefused}) {
+			if o := r.Outcome(); len(o.Missing) != 1 || o.Missing[0] != (Missing{"n1", 1, StatusRefused, ""}) {
 				t.Fatalf("%+v", o)
 			}
 		}
@@ -52,7 +52,7 @@ func TestPublicErrors(t *testing.T) {
 	var incomplete *IncompleteError
 	o := Outcome{Nodes: 9, Ran: 2}
 	for i := range 6 {
-		o.Missing = append(o.Missing, Missing{fmt.Sprint("n", i), 1, StatusDead})
+		o.Missing = append(o.Missing, Missing{fmt.Sprint("n", i), 1, StatusDead, ""})
 	}
 	err := error(&IncompleteError{o})
 	if want := "scoll: 2 of 9 nodes are known to have run the request; n0 (1 nodes) dead; n1 (1 nodes) dead; n2 (1 nodes) dead; n3 (1 nodes) dead, and 2 more subtrees"; err.Error() != want || !errors.As(err, &incomplete) {

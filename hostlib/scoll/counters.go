@@ -19,6 +19,8 @@ type Counters struct {
 	Copies     uint64 // requests that were here already
 	Unmatched  uint64 // replies for which no buffer was posted: late, twice, or forged
 	Refusals   uint64 // requests that were refused before, or in, pre-request
+	Denied     uint64 // of them, those whose root a rule of the service's Access is not for
+	Unproven   uint64 // and those of which it is not proven that their root has sent them
 	Retries    uint64 // messages sent again after a local failure
 	Refills    uint64 // times that receive buffers were made anew
 
@@ -61,7 +63,7 @@ func (n *Node) Counters() Counters {
 		Succeeded: n.counts.succeeded.Load(), Failed: n.counts.failed.Load(),
 		MessagesIn: n.counts.messagesIn.Load(), MessagesOut: n.counts.messagesOut.Load(),
 		BytesIn: n.counts.bytesIn.Load(), BytesOut: n.counts.bytesOut.Load(), Panics: n.counts.panics.Load(),
-		Unreadable: k.Unreadable, Copies: k.Copies, Unmatched: k.Unmatched, Refusals: k.Refusals,
+		Unreadable: k.Unreadable, Copies: k.Copies, Unmatched: k.Unmatched, Refusals: k.Refusals, Denied: k.Denied, Unproven: k.Unproven,
 		Retries: k.Retries, Refills: k.Refills, Requests: k.Requests,
 		LentBuffers: k.LentBuffers, ReplyBuffers: k.Posted, Exposed: k.Exposed, Groups: k.Groups, Places: k.Routes,
 	}

@@ -61,6 +61,9 @@ func (e *IncompleteError) Error() string {
 			break
 		}
 		fmt.Fprintf(&b, "; %s (%d nodes) %v", m.Node, m.Nodes, m.Status)
+		if m.Reason != "" {
+			b.WriteString(": " + m.Reason)
+		}
 	}
 	if slices.ContainsFunc(e.Missing, func(m Missing) bool { return m.Status == StatusNoGroup }) {
 		b.WriteString("; a server that has restarted knows no group of its earlier life: destroy this one and make it again")

@@ -328,7 +328,7 @@ func trusted(t *testing.T, names ...string) func(i int) *hostlib.TLS {
 
 // TestFinding3HopIsItsCertificatesHost: a request is the message of the host that the
 // sender's certificate names, whatever it says of itself; and it runs only if that host is
-// the parent in the group's tree.
+// the root, or proves that the root has sent it.
 func TestFinding3HopIsItsCertificatesHost(t *testing.T) {
 	all := append(names(2), "x", "y")
 	files := trusted(t, all...)
@@ -350,7 +350,7 @@ func TestFinding3HopIsItsCertificatesHost(t *testing.T) {
 		r.Key.Sequence, r.Flags = uint64(i+1), r.Flags|broadcastmsg.Last
 		r.Index = broadcastmsg.MakeIndex(broadcastmsg.Node(root), 1, r.Key.Sequence)
 		x.send("n1", r.Append(nil))
-		want := map[string]broadcastmsg.Status{"x": broadcastmsg.OK, "y": broadcastmsg.WrongParent}[root]
+		want := map[string]broadcastmsg.Status{"x": broadcastmsg.OK, "y": broadcastmsg.Unproven}[root]
 		if reply := x.nextReply(); reply.Status != want || !reply.Final {
 			t.Errorf("a request of root %s through x: %+v, want %v", root, reply, want)
 		}

@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
@@ -60,7 +61,7 @@ func release(inputs []broadcast.Input) {
 func (s *stepper) Deadline() core.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o := &s.out; len(o.Sends)+len(o.Calls)+len(o.Pulls)+len(o.Exposes)+len(o.Revokes)+len(o.Ends) > 0 {
+	if o := &s.out; len(o.Sends)+len(o.Calls)+len(o.Pulls)+len(o.Exposes)+len(o.Revokes)+len(o.Ends)+len(o.Denials) > 0 {
 		return 0
 	}
 	return s.core.Deadline()
@@ -94,6 +95,9 @@ func (n *Node) apply(_ core.Time, out *output) []broadcast.Input {
 	}
 	if len(out.Ends) > 0 {
 		n.ends(out.Ends)
+	}
+	if len(out.Denials) > 0 {
+		n.denials.report(n.log, time.Now(), out.Denials)
 	}
 	clear(out.tasks)
 	out.tasks = out.tasks[:0]
@@ -174,7 +178,10 @@ func (n *Node) ends(all []broadcast.End) {
 
 // expose lets children read memory.
 func (n *Node) expose(e *broadcast.Expose) {
-	memory := [][]byte{e.Bytes}
+	memory, to := [][]byte{e.Bytes}, make([]string, len(e.To))
+	for i := range e.To {
+		to[i] = string(e.To[i].Node)
+	}
 	if e.Bytes == nil {
 		n.mu.Lock()
 		memory = nil
@@ -183,7 +190,7 @@ func (n *Node) expose(e *broadcast.Expose) {
 		}
 		n.mu.Unlock()
 	}
-	if err := n.bulk.Expose(e.Key, memory); err != nil {
+	if err := n.bulk.Expose(e.Key, to, memory); err != nil {
 		// Children find nothing, and report that.
 		n.log.Warn("bulk data cannot be exposed", slog.Any("error", err))
 	}

@@ -2,6 +2,7 @@ package scoll
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ type Node struct {
 	bulk    Bulk
 	workers workers
 	counts  counts
+	denials denials
 	loop    *runner.Loop[broadcast.Input, output]
 	pulls   pulls
 
@@ -98,6 +100,11 @@ func (n *Node) open(host *hostlib.Host) error {
 	inner := n.cfg.core(n.host.Name(), n.host.Incarnation())
 	_, _ = rand.Read(inner.Secret[:]) // it never fails
 	var err error
+	if n.host.IsCertified() {
+		if _, inner.Key, err = ed25519.GenerateKey(nil); err != nil {
+			return err
+		}
+	}
 	if n.core, err = broadcast.New(inner); err != nil {
 		return err
 	}

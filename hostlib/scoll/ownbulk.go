@@ -41,13 +41,13 @@ func keyOf(key uint64) (k rail.Key) {
 }
 
 // Expose implements Bulk.
-func (b *railBulk) Expose(key uint64, memory [][]byte) error {
+func (b *railBulk) Expose(key uint64, to []string, memory [][]byte) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return ErrClosed
 	}
-	m, err := b.node.RegisterAs(keyOf(key), rail.Read, memory...)
+	m, err := b.node.RegisterFor(to, keyOf(key), rail.Read, memory...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBulk, err)
 	}

@@ -84,7 +84,7 @@ func TestPoint36Pull(t *testing.T) {
 		key++
 		want := random(rapid.SampledFrom([]int{1, 7, 4096, 65_537, 300_001, 1_000_000}).Draw(rt, "size"))
 		got := make([]byte, len(want)+rapid.IntRange(0, 9).Draw(rt, "room"))
-		if err := all[0].Expose(key, split(rt, want, "from")); err != nil {
+		if err := all[0].Expose(key, []string{"h1"}, split(rt, want, "from")); err != nil {
 			rt.Fatal(err)
 		}
 		if err := all[1].Pull(t.Context(), "h0", key, uint64(len(want)), split(rt, got, "into")); err != nil {
@@ -106,7 +106,7 @@ func TestManyPulls(t *testing.T) {
 	want := random(100_000)
 	const times = 200
 	for key := range uint64(times) {
-		if err := all[0].Expose(key, [][]byte{want[key:]}); err != nil {
+		if err := all[0].Expose(key, []string{"h1", "h2"}, [][]byte{want[key:]}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -122,14 +122,44 @@ func TestManyPulls(t *testing.T) {
 	pulls.Wait()
 }
 
+// TestFinding3BulkIsForItsChildren: a host that knows the key of memory, but has not been
+// sent the request, does not get it; the others do, also afterwards.
+func TestFinding3BulkIsForItsChildren(t *testing.T) {
+	all, _ := bulks(t, 3, 1)
+	want := random(1000)
+	for key, to := range [][]string{{"h1"}, {}, nil} {
+		if err := all[0].Expose(uint64(key), to, [][]byte{want}); err != nil {
+			t.Fatal(err)
+		}
+		for reader := 2; reader >= 1; reader-- {
+			got := make([]byte, len(want))
+			err := all[reader].Pull(t.Context(), "h0", uint64(key), uint64(len(got)), [][]byte{got})
+			if may := len(to) > 0 && reader == 1; may != (err == nil) || may != bytes.Equal(got, want) {
+				t.Errorf("h%d reads memory for %q: %v", reader, to, err)
+			}
+		}
+		all[0].Revoke(uint64(key))
+	}
+	// The same key again, for another.
+	if err := all[0].Expose(0, []string{"h2"}, [][]byte{want}); err != nil {
+		t.Fatal(err)
+	}
+	for reader, may := range map[int]bool{1: false, 2: true} {
+		got := make([]byte, len(want))
+		if err := all[reader].Pull(t.Context(), "h0", 0, uint64(len(got)), [][]byte{got}); may != (err == nil) {
+			t.Errorf("h%d: %v", reader, err)
+		}
+	}
+}
+
 func TestBulkErrors(t *testing.T) {
 	all, _ := bulks(t, 2, 1)
 	memory := [][]byte{random(100)}
-	if err := all[0].Expose(1, memory); err != nil {
+	if err := all[0].Expose(1, []string{"h1"}, memory); err != nil {
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"a second time": all[0].Expose(1, memory), "nothing": all[0].Expose(2, nil), "empty vectors": all[0].Expose(2, [][]byte{{}, nil}),
+		"a second time": all[0].Expose(1, []string{"h1"}, memory), "nothing": all[0].Expose(2, nil, nil), "empty vectors": all[0].Expose(2, nil, [][]byte{{}, nil}),
 	} {
 		if !errors.Is(err, ErrBulk) {
 			t.Errorf("exposing %s: %v", what, err)
@@ -159,7 +189,7 @@ func TestBulkErrors(t *testing.T) {
 	if err := all[1].Pull(t.Context(), "h0", 1, 1, into); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	if err := all[1].Expose(1, memory); !errors.Is(err, ErrClosed) {
+	if err := all[1].Expose(1, []string{"h1"}, memory); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	all[0].Revoke(7)
@@ -169,7 +199,7 @@ func TestBulkErrors(t *testing.T) {
 // returns what became of the pull.
 func during(t *testing.T, all []*railBulk, from *hostlib.Host, do func(memory []byte)) (got []byte, err error) {
 	memory, got := random(64<<20), make([]byte, 64<<20)
-	if err := all[0].Expose(1, [][]byte{memory}); err != nil {
+	if err := all[0].Expose(1, []string{"h1"}, [][]byte{memory}); err != nil {
 		t.Fatal(err)
 	}
 	before := from.Connections().BytesOut

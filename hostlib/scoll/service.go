@@ -46,6 +46,9 @@ type Callbacks struct {
 	// the last callback of a request that is not the root's; nil: nobody needs
 	// to know.
 	ReplyOut func(r *Request, err error)
+	// Access says which hosts may call the service and make its groups; zero: all that
+	// have a certificate of the same authority.
+	Access Access
 	// Inline says that none of the callbacks ever waits, for a lock that is
 	// held long, for the network, for another callback. They then run on the
 	// goroutine that steps the node, which saves several changes of goroutine a
@@ -77,6 +80,7 @@ func (n *Node) Register(id ServiceID, call Callbacks) (*Service, error) {
 	}
 	err := n.core.Register(broadcast.Service{
 		ID: broadcastmsg.Service(id), OutOfBand: call.MapGroup != nil, NoReplies: call.IncomingReply == nil,
+		Allow: n.allow(id, call.Access),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("register service %d: %w", id, err)

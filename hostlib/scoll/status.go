@@ -25,6 +25,8 @@ const (
 	StatusBulkFailed  = Status(broadcastmsg.BulkFailed)  // the bulk data did not come
 	StatusAborted     = Status(broadcastmsg.Aborted)     // its service aborted the request
 	StatusNoReply     = Status(broadcastmsg.NoReply)     // its service never replied
+	StatusDenied      = Status(broadcastmsg.Denied)      // a rule of its service's Access is not for the root
+	StatusUnproven    = Status(broadcastmsg.Unproven)    // it is not proven to it that the root has sent the request
 )
 
 // What a node finds itself about a child.
@@ -88,6 +90,7 @@ type Missing struct {
 	Node   string // the subtree's root
 	Nodes  int    // how many of it
 	Status Status // why
+	Reason string // of StatusDenied and StatusUnproven: in the words of who found it
 }
 
 // Outcome is what is known of who ran a request.
@@ -100,7 +103,7 @@ type Outcome struct {
 func publicOutcome(o *broadcast.Outcome) Outcome {
 	p := Outcome{Nodes: o.Nodes, Ran: o.Ran}
 	for _, m := range o.Missing {
-		p.Missing = append(p.Missing, Missing{string(m.Node), int(m.Nodes), Status(m.Status)})
+		p.Missing = append(p.Missing, Missing{string(m.Node), int(m.Nodes), Status(m.Status), m.Reason})
 	}
 	return p
 }

@@ -11,7 +11,7 @@ func TestStatuses(t *testing.T) {
 	all := map[Status]bool{
 		StatusOK: true, StatusNoService: true, StatusNoGroup: true, StatusWrongParent: true, StatusDisagree: true, StatusNoTree: true,
 		StatusNotMember: true, StatusStaleRoot: true, StatusRefused: true, StatusNoBuffer: true, StatusFailed: true,
-		StatusBulkFailed: true, StatusAborted: true, StatusNoReply: true, StatusUnsent: true, StatusDead: true,
+		StatusBulkFailed: true, StatusAborted: true, StatusNoReply: true, StatusDenied: true, StatusUnproven: true, StatusUnsent: true, StatusDead: true,
 		StatusRebooted: true, StatusExpired: true, StatusOverflow: true, StatusUnreadable: true, StatusRootDied: true, StatusOutdated: true,
 	}
 	for s := range 256 {

@@ -115,9 +115,9 @@ func TestAbortedAggregationLeavesNothing(t *testing.T) {
 // hung is a Bulk whose pulls are never answered.
 type hung struct{}
 
-func (hung) Expose(uint64, [][]byte) error { return nil }
-func (hung) Revoke(uint64)                 {}
-func (hung) Close() error                  { return nil }
+func (hung) Expose(uint64, []string, [][]byte) error { return nil }
+func (hung) Revoke(uint64)                           {}
+func (hung) Close() error                            { return nil }
 func (hung) Pull(ctx context.Context, _ string, _, _ uint64, _ [][]byte) error {
 	<-ctx.Done()
 	return context.Cause(ctx)

@@ -2,6 +2,8 @@ package broadcast
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +27,8 @@ type cluster struct {
 	trace bool                                        // note callbacks
 	lags  func(from broadcastmsg.Node, p packet) bool // it goes when nothing else moves; nil: nothing does
 	world *Members
+	keys  bool                // requests are proven
+	allow func(Caller) string // of the service
 }
 
 // testNode is a node, the network's and the service's side of it.
@@ -53,6 +57,7 @@ type testNode struct {
 	ends     []End
 	group    uint64 // of the last Created
 	created  []error
+	denials  []Denial
 	memory   map[uint64][]byte // exposed
 	bulk     map[uint64][]byte // of requests
 	after    func(n *testNode, call Call)
@@ -70,7 +75,16 @@ const testService = 7
 var binomial = broadcastmsg.Tree{Kind: broadcastmsg.KNomial, Radix: 2}
 
 func newCluster(n int, shape broadcastmsg.Tree) *cluster {
-	c := &cluster{nodes: map[broadcastmsg.Node]*testNode{}, shape: shape}
+	return newClusterOf(&cluster{shape: shape}, n)
+}
+
+// newProven is newCluster of nodes whose requests are proven.
+func newProven(n int, shape broadcastmsg.Tree) *cluster {
+	return newClusterOf(&cluster{shape: shape, keys: true}, n)
+}
+
+func newClusterOf(c *cluster, n int) *cluster {
+	c.nodes = map[broadcastmsg.Node]*testNode{}
 	for i := range n {
 		c.add(broadcastmsg.Node(fmt.Sprintf("n%d", i)), 1)
 	}
@@ -81,11 +95,15 @@ func newCluster(n int, shape broadcastmsg.Tree) *cluster {
 func (c *cluster) add(name broadcastmsg.Node, incarnation uint64) *testNode {
 	cfg := DefaultConfig(name, incarnation)
 	cfg.RoundTrip = 10 * time.Millisecond
+	if c.keys {
+		seed := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, incarnation))
+		cfg.Key, cfg.Secret = ed25519.NewKeyFromSeed(seed[:]), [16]byte(seed[:])
+	}
 	k, err := New(cfg)
 	if err != nil {
 		panic(err)
 	}
-	if err := k.Register(Service{ID: testService, OutOfBand: true}); err != nil {
+	if err := k.Register(Service{ID: testService, OutOfBand: true, Allow: c.allow}); err != nil {
 		panic(err)
 	}
 	n := &testNode{
@@ -141,6 +159,7 @@ func (n *testNode) settleOutput() {
 			}
 		}
 		n.ends = append(n.ends, o.Ends...)
+		n.denials = append(n.denials, o.Denials...)
 		for _, e := range o.Ends {
 			if n.trace && e.Root {
 				n.note("end, ran %d of %d, error: %v", e.Outcome.Ran, e.Outcome.Nodes, e.Err)
@@ -149,12 +168,16 @@ func (n *testNode) settleOutput() {
 			}
 		}
 		for _, s := range o.Sends {
+			failed := n.failing
+			if failed == nil && n.nodes[s.To] == nil {
+				failed = errors.New("nobody is there")
+			}
 			if len(s.Bytes) == 0 {
 				n.asked = append(n.asked, s.To)
-			} else if n.failing == nil && !n.mute {
+			} else if failed == nil && !n.mute {
 				n.queue = append(n.queue, packet{s.To, bytes.Clone(s.Bytes)})
 			}
-			n.Core.Step(n.clock, []Input{{Kind: Sent, Number: s.Number, Err: n.failing}}, &n.out)
+			n.Core.Step(n.clock, []Input{{Kind: Sent, Number: s.Number, Err: failed}}, &n.out)
 		}
 		for _, p := range o.Pulls {
 			n.pull(p)
@@ -393,6 +416,12 @@ func (c *cluster) restart(i int, incarnation uint64) {
 }
 
 func describe(b []byte) string {
+	switch {
+	case broadcastmsg.IsQuestion(b):
+		return "question"
+	case broadcastmsg.IsAnswer(b):
+		return "answer"
+	}
 	if broadcastmsg.IsReply(b) {
 		r, err := decodeReply(b)
 		if err != nil {

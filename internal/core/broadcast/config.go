@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,6 +18,10 @@ type Config struct {
 	Node        broadcastmsg.Node // its own name
 	Incarnation uint64            // of this start of it; rises strictly with every start
 	Secret      [16]byte          // random bytes, so that keys to exposed memory cannot be guessed; all zero: they can
+
+	// Key is this start's own, by which its requests are proven, and only requests that are
+	// proven are taken; it needs a Secret. nil: nothing is proven.
+	Key ed25519.PrivateKey
 
 	RoundTrip time.Duration // R: how long a message and its answer take between two nodes, pessimistically
 	BulkRate  uint64        // bytes a second of bulk data that move between two nodes, pessimistically
@@ -56,6 +61,8 @@ func (c Config) Validate() error {
 	switch {
 	case len(c.Node) == 0 || len(c.Node) > broadcastmsg.MaxNode:
 		return fmt.Errorf("%w: the node's name has %d bytes, want 1 to %d", ErrConfig, len(c.Node), broadcastmsg.MaxNode)
+	case c.Key != nil && (len(c.Key) != ed25519.PrivateKeySize || c.Secret == [16]byte{}):
+		return fmt.Errorf("%w: a key of %d bytes, want %d, and a secret", ErrConfig, len(c.Key), ed25519.PrivateKeySize)
 	case c.RoundTrip <= 0 || c.RoundTrip > broadcastmsg.MaxLevel:
 		return fmt.Errorf("%w: a round trip of %v, want more than 0 and at most %v", ErrConfig, c.RoundTrip, broadcastmsg.MaxLevel)
 	case c.BulkRate == 0:

@@ -12,6 +12,17 @@ type Service struct {
 	ID        broadcastmsg.Service
 	OutOfBand bool // it can map out-of-band groups to their members
 	NoReplies bool // it has no incoming-reply callback
+
+	// Allow returns why what another node asks for is not allowed; "": it is. nil: all is.
+	// It calls nothing of the Core.
+	Allow func(Caller) (why string)
+}
+
+// Caller is a root that asks something of a service.
+type Caller struct {
+	Root    broadcastmsg.Node
+	Creates bool // it makes or frees a group
+	Calls   bool // the service is to run a request
 }
 
 // Core is a node's part in all collectives.
@@ -36,6 +47,7 @@ type Core struct {
 	request  broadcastmsg.Request // as read last
 	reply    broadcastmsg.Reply   // as read last
 	finished memory
+	proofs   proofs
 	fetching uint64 // bytes of members that are being pulled
 
 	dead         map[broadcastmsg.Node]uint64 // the first incarnation that is not dead
@@ -52,6 +64,8 @@ type Counters struct {
 	Copies      uint64 // requests that were here already
 	Unmatched   uint64 // replies for which no buffer was posted
 	Refusals    uint64 // requests that were refused before any callback
+	Denied      uint64 // of them, by a rule of the service's
+	Unproven    uint64 // and those of which it is not proven that their root has sent them
 	Retries     uint64 // messages sent again after a local failure
 	Refills     uint64 // times that receive buffers were made anew
 	LentBuffers int    // the library's buffers that are in use
@@ -73,8 +87,8 @@ func New(cfg Config) (*Core, error) {
 		groups:   map[groupKey]*group{}, handles: map[uint64]*handle{},
 		requests: map[uint64]*request{}, active: map[broadcastmsg.Key]*request{},
 		sends: map[uint64]*outbound{}, pool: newPool(cfg.Receive),
-		finished: newMemory(cfg.Remember),
-		dead:     map[broadcastmsg.Node]uint64{}, incarnations: map[broadcastmsg.Node]uint64{},
+		finished: newMemory(cfg.Remember), proofs: newProofs(),
+		dead: map[broadcastmsg.Node]uint64{}, incarnations: map[broadcastmsg.Node]uint64{},
 	}, nil
 }
 
@@ -130,6 +144,8 @@ func (c *Core) Step(now core.Time, batch []Input, out *Output) {
 			c.due(of)
 		case *outbound:
 			c.again(of)
+		case *asking:
+			c.impatient(of)
 		}
 	}
 	c.finished.forget(now)

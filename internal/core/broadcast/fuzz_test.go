@@ -16,26 +16,27 @@ import (
 // and a stranger, beside a broadcast that goes its way. Nothing leaks, no
 // request runs twice, and what it sends can be read.
 func FuzzMessages(f *testing.F) {
-	seed := newCluster(4, binomial)
-	if err := seed.create(0, true); err != nil {
-		f.Fatal(err)
-	}
-	if _, err := seed.node(0).send(Broadcast{Payload: []byte("hello"), Bulk: 10}); err != nil {
-		f.Fatal(err)
-	}
-	for seed.node(0).queue != nil && len(seed.node(0).queue) > 0 {
-		for i, name := range seed.names {
-			for _, p := range seed.nodes[name].queue {
-				f.Add(append([]byte{byte(i), 0}, p.bytes...))
+	for _, flags := range []byte{0, 64} {
+		seed := newClusterOf(&cluster{shape: binomial, keys: flags != 0}, 4)
+		if err := seed.create(0, true); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := seed.node(0).send(Broadcast{Payload: []byte("hello"), Bulk: 10}); err != nil {
+			f.Fatal(err)
+		}
+		for moves := true; moves; moves = seed.next() {
+			for i, name := range seed.names {
+				for _, p := range seed.nodes[name].queue {
+					f.Add(append([]byte{byte(i), flags}, p.bytes...))
+				}
 			}
 		}
-		seed.next()
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) < 2 {
 			return
 		}
-		c := newCluster(4, binomial)
+		c := newClusterOf(&cluster{shape: binomial, keys: data[1]&64 != 0}, 4)
 		c.world = c.members()
 		if err := c.create(0, true); err != nil {
 			t.Fatal(err)
@@ -52,7 +53,8 @@ func FuzzMessages(f *testing.F) {
 		for _, p := range m.queue {
 			_, request := decodeRequest(p.bytes)
 			_, reply := decodeReply(p.bytes)
-			if request != nil && reply != nil {
+			question, answer := new(broadcastmsg.Question).Decode(p.bytes), new(broadcastmsg.Answer).Decode(p.bytes)
+			if request != nil && reply != nil && question != nil && answer != nil {
 				t.Errorf("it sends %x", p.bytes)
 			}
 		}
@@ -83,7 +85,8 @@ func keepKnown(c *cluster, queue []packet) (kept []packet) {
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "nodes")
-		c := newCluster(n, rapid.SampledFrom([]broadcastmsg.Tree{binomial, {Kind: broadcastmsg.KAry, Radix: 2}, {Kind: broadcastmsg.Flat}}).Draw(t, "tree"))
+		shape := rapid.SampledFrom([]broadcastmsg.Tree{binomial, {Kind: broadcastmsg.KAry, Radix: 2}, {Kind: broadcastmsg.Flat}}).Draw(t, "tree")
+		c := newClusterOf(&cluster{shape: shape, keys: rapid.Bool().Draw(t, "proven")}, n)
 		c.world = c.members()
 		if err := c.create(0, rapid.Bool().Draw(t, "delayed")); err != nil {
 			t.Fatal(err)
@@ -173,6 +176,15 @@ func (n *testNode) invariant() string {
 		case r.phase > queued && n.active[r.key] != r:
 			return "a request cannot be found"
 		}
+	}
+	waiting := 0
+	for root, a := range n.proofs.asked {
+		if waiting += len(a.parked); len(a.parked) == 0 || a.root != root {
+			return "a root is asked for nobody"
+		}
+	}
+	if waiting != n.proofs.waiting || waiting > parkedMost {
+		return "requests that wait for their roots are miscounted"
 	}
 	if posted != n.counters.Posted || exposed != n.counters.Exposed || len(n.memory) != exposed {
 		return "buffers are miscounted"

@@ -115,6 +115,9 @@ func (c *Core) checkCreation(p *Creation) (*Members, error) {
 
 // room returns the bytes left for a payload beside so many others.
 func (c *Core) room(others int) int {
+	if c.proves() {
+		others += broadcastmsg.MostProof
+	}
 	return broadcastmsg.MaxRequest - (&broadcastmsg.Request{Key: broadcastmsg.Key{Root: c.cfg.Node}}).Size() - others
 }
 

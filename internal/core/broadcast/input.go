@@ -52,12 +52,14 @@ type Output struct {
 	Exposes []Expose
 	Revokes []uint64 // keys of memory that must not be read any more, before any Calls of the step
 	Ends    []End
+	Denials []Denial
 }
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
 	o.Sends, o.Calls, o.Pulls = o.Sends[:0], o.Calls[:0], o.Pulls[:0]
 	o.Exposes, o.Revokes, o.Ends = o.Exposes[:0], o.Revokes[:0], o.Ends[:0]
+	o.Denials = o.Denials[:0]
 }
 
 // Send is a message for another node, ahead of what is no collective message.
@@ -121,13 +123,21 @@ type Pull struct {
 	Until   core.Time // when the parent surely waits no more, so that a pull that still runs has failed; Never: not known
 }
 
-// Expose makes memory readable to other nodes, under a key, until it is
-// revoked.
+// Expose makes memory readable to some nodes, under a key, until it is revoked.
 type Expose struct {
 	Key     uint64
 	Request uint64
 	Length  uint64
-	Bytes   []byte // nil: the bulk buffer of the request
+	Bytes   []byte   // nil: the bulk buffer of the request
+	To      []Branch // who may read it
+}
+
+// Denial is a request that was refused for who sent it, to be logged.
+type Denial struct {
+	Service    broadcastmsg.Service
+	Root, From broadcastmsg.Node
+	Status     broadcastmsg.Status // Denied or Unproven
+	Reason     string
 }
 
 // End reports that a request's handle is not valid any more: after its last

@@ -19,6 +19,7 @@ func (c *Core) down(node broadcastmsg.Node, incarnation uint64) {
 	}
 	c.dead[node] = after
 	c.incarnations[node] = max(c.incarnations[node], incarnation)
+	c.unanswered(node, "its root is dead")
 	c.onPeerLost(node, after, broadcastmsg.Dead)
 }
 
@@ -34,6 +35,7 @@ func (c *Core) up(node broadcastmsg.Node, incarnation uint64) {
 	status := broadcastmsg.OK
 	if known && incarnation > before {
 		status = broadcastmsg.Rebooted
+		delete(c.proofs.readers, node) // its secret was that of its earlier life
 	}
 	c.onPeerLost(node, incarnation, status)
 }
@@ -49,6 +51,7 @@ const mostDoublings = 6
 // be lost, and the node with it: whoever waits for its reply finds out whether it
 // can be reached, by a message without a byte. If it cannot be, no reply will come.
 func (c *Core) cut(node broadcastmsg.Node) {
+	c.askAgain(node)
 	for _, id := range c.concerned(node, 0, broadcastmsg.Unsent) {
 		r := c.requests[id]
 		i := r.route.child(node)
@@ -64,6 +67,7 @@ func (c *Core) cut(node broadcastmsg.Node) {
 
 // absent takes the news that a node does not take part: nobody waits for its replies.
 func (c *Core) absent(node broadcastmsg.Node) {
+	c.unanswered(node, "its host has no server collectives")
 	for _, id := range c.concerned(node, 0, broadcastmsg.NoService) {
 		if r := c.requests[id]; r != nil {
 			if i := r.route.child(node); r.children[i].state == waiting {

@@ -152,6 +152,35 @@ func (m *memory) drop(g *page) {
 	m.spare = g
 }
 
+// raise has all broadcasts of a life below a sequence number count as ended.
+func (m *memory) raise(l life, floor uint64) {
+	p := m.pasts[l]
+	if p == nil {
+		p = &past{life: l}
+		m.pasts[l] = p
+	}
+	p.floor = max(p.floor, floor)
+	for len(p.pages) > 0 && (p.pages[0].number+1)*pageBits <= p.floor {
+		m.drop(p.pages[0])
+	}
+}
+
+// end forgets a life that is over, of which nothing is taken any more.
+func (m *memory) end(l life) {
+	p := m.pasts[l]
+	if p == nil {
+		return
+	}
+	p.floor = 1
+	for len(p.pages) > 0 {
+		m.drop(p.pages[0])
+	}
+	delete(m.pasts, l)
+	if m.last == p {
+		m.last = nil
+	}
+}
+
 // forget looks at two pages, each in its turn, and drops those of which no copy
 // can come any more.
 func (m *memory) forget(now core.Time) {

@@ -10,8 +10,9 @@ import (
 
 // What an outbound message is, beside the number of a child.
 const (
-	reply  = -1 // of a request
-	nobody = -2 // a refusal, of no request
+	reply    = -1 // of a request
+	nobody   = -2 // a refusal or an answer, of no request
+	question = -3 // to a root
 )
 
 // outbound is a message that the transport has not taken charge of.
@@ -70,6 +71,8 @@ func (c *Core) wanted(o *outbound) bool {
 	switch {
 	case o.child == nobody:
 		return true
+	case o.child == question:
+		return c.proofs.asked[o.to] != nil
 	case r == nil || r.silent:
 		return false
 	}
@@ -91,9 +94,11 @@ func (c *Core) again(o *outbound) {
 func (c *Core) done(o *outbound, err error) {
 	delete(c.sends, o.number)
 	c.pool.release(o.buf)
-	r, child := c.requests[o.request], o.child
+	r, child, to := c.requests[o.request], o.child, o.to
 	c.spares.sent(o)
 	switch {
+	case child == question:
+		c.questioned(to, err)
 	case r == nil || child == nobody:
 	case child == reply:
 		r.out--

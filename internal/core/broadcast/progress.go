@@ -100,10 +100,14 @@ func (c *Core) account(r *request, b *Branch, v *verdict) broadcastmsg.Status {
 	if known > uint64(b.Nodes) || status == broadcastmsg.OK && known < uint64(b.Nodes) {
 		*v, known, status = verdict{}, 0, broadcastmsg.Unreadable
 	}
+	reason := ""
+	if status.Explained() {
+		reason = v.reason
+	}
 	r.reached += int(v.ran)
 	r.missing = append(r.missing, v.missing...)
 	if rest := b.Nodes - int(known); rest > 0 {
-		r.missing = append(r.missing, broadcastmsg.Missing{Node: b.Node, Nodes: uint32(rest), Status: status})
+		r.missing = append(r.missing, broadcastmsg.Missing{Node: b.Node, Nodes: uint32(rest), Status: status, Reason: reason})
 	}
 	return status
 }
@@ -214,7 +218,13 @@ func (c *Core) end(r *request, err error) {
 	if c.active[r.key] == r {
 		delete(c.active, r.key)
 	}
-	if !r.root && r.route != nil {
+	switch {
+	case r.root:
+		c.ended()
+	case r.route == nil:
+	case r.isProven: // whoever has it may send it again, until its root says that it has ended
+		c.finished.add(r.key, core.Never)
+	default:
 		c.finished.add(r.key, c.parentGivesUp(r).Add(c.cfg.Linger))
 	}
 	e := End{Request: r.id, Root: r.root, Err: err}

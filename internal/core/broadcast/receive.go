@@ -10,10 +10,22 @@ import (
 
 // message takes what a node has sent. Who it is, is the transport's word.
 func (c *Core) message(from broadcastmsg.Node, b []byte) {
-	if broadcastmsg.IsReply(b) {
+	switch {
+	case broadcastmsg.IsReply(b):
 		c.replyMessage(from, b)
 		return
+	case broadcastmsg.IsQuestion(b):
+		c.question(from, b)
+		return
+	case broadcastmsg.IsAnswer(b):
+		c.answered(from, b)
+		return
 	}
+	c.requestMessage(from, b, false)
+}
+
+// requestMessage takes a request; isAsked reports that its root has been asked about it.
+func (c *Core) requestMessage(from broadcastmsg.Node, b []byte, isAsked bool) {
 	if len(b) > broadcastmsg.MaxRequest {
 		c.counters.Unreadable++
 		return
@@ -40,12 +52,20 @@ func (c *Core) message(from broadcastmsg.Node, b []byte) {
 		c.reject(from, m.Key, status, "")
 		return
 	}
+	if !c.admit(from, raw.b, m, isAsked) {
+		c.pool.release(raw)
+		return
+	}
 	r := c.spares.request()
 	r.id, r.from, r.since, r.raw = c.next(), from, c.now, raw
 	r.key, r.service, r.digest, r.tree = m.Key, m.Service, m.Digest, m.Tree
 	r.subset, r.chosen, r.filter = m.Subset, m.SubsetDigest, m.Filter
 	r.own, r.last = m.Flags&broadcastmsg.Own != 0, m.Flags&broadcastmsg.Last != 0
 	r.creation, r.payload = m.Creation, m.Payload
+	if m.Proof != nil && c.proves() {
+		r.isProven, r.proof = true, *m.Proof
+		c.finished.raise(life{m.Root, m.Incarnation}, m.Proof.Floor)
+	}
 	r.patience, r.level, r.late = m.Patience, m.Level, m.Late
 	r.bulk, r.source = m.Bulk.Length, m.Bulk.Key
 	c.requests[r.id], c.active[r.key] = r, r
@@ -65,6 +85,40 @@ func (c *Core) check(m *broadcastmsg.Request) broadcastmsg.Status {
 		return broadcastmsg.NoGroup
 	}
 	return broadcastmsg.OK
+}
+
+// admit reports whether a request is its root's, and allowed to that. If that is not known
+// yet, it keeps b, the message.
+func (c *Core) admit(from broadcastmsg.Node, b []byte, m *broadcastmsg.Request, isAsked bool) bool {
+	why := ""
+	switch v := c.examine(from, m); {
+	case v == isProven:
+		if why = c.services[m.Service].denies(m); why == "" {
+			return true
+		}
+		c.counters.Denied++
+		c.deny(from, m, broadcastmsg.Denied, why)
+	case v == isStale:
+		c.reject(from, m.Key, broadcastmsg.StaleRoot, "")
+	case v == isForged:
+		c.refuseUnproven(from, m, "its proof is not of its root")
+	case isAsked:
+		c.refuseUnproven(from, m, "its root is of an earlier incarnation")
+	default:
+		if why = c.park(from, b, m); why != "" {
+			c.refuseUnproven(from, m, why)
+		}
+	}
+	return false
+}
+
+// denies returns why the service does not allow a request to its root.
+func (s Service) denies(m *broadcastmsg.Request) (why string) {
+	if s.Allow == nil {
+		return ""
+	}
+	own := m.Flags&broadcastmsg.Own != 0
+	return s.Allow(Caller{Root: m.Root, Creates: own || m.Flags&broadcastmsg.Creates != 0, Calls: !own})
 }
 
 // find comes by the group's members: from the table, from the message, from the

@@ -92,6 +92,9 @@ type request struct {
 	exposed    uint64 // this node's, 0: none
 	bulkStatus broadcastmsg.Status
 
+	proof    broadcastmsg.Proof // as it came, in raw
+	isProven bool               // it has one
+
 	raw     *buffer // the message as it came
 	payload []byte  // in raw, or the root service's: what is forwarded
 	copied  *buffer // the payload for the service, to do with as it likes
@@ -351,7 +354,7 @@ func (c *Core) forward(r *request) {
 		}
 		r.exposed = c.memoryKey()
 		c.counters.Exposed++
-		c.out.Exposes = append(c.out.Exposes, Expose{Key: r.exposed, Request: r.id, Length: r.bulk, Bytes: r.blob})
+		c.out.Exposes = append(c.out.Exposes, Expose{Key: r.exposed, Request: r.id, Length: r.bulk, Bytes: r.blob, To: r.route.children})
 	}
 	if len(r.children) > 0 {
 		c.sendDown(r)
@@ -414,6 +417,12 @@ func (c *Core) downMessage(r *request) broadcastmsg.Request {
 		flag(broadcastmsg.Creates, r.creation != nil) | flag(broadcastmsg.HasBulk, r.exposed != 0) | flag(broadcastmsg.Own, r.own)
 	if r.exposed != 0 {
 		m.Bulk = broadcastmsg.Bulk{Key: r.exposed, Length: r.bulk}
+	}
+	switch {
+	case r.root:
+		c.prove(&m, r.route)
+	case r.isProven:
+		m.Flags, m.Proof = m.Flags|broadcastmsg.Proven, &r.proof
 	}
 	return m
 }

@@ -58,6 +58,7 @@ type route struct {
 	tags     []broadcastmsg.Tag
 	children []Branch                  // in the order in which they are served
 	index    map[broadcastmsg.Node]int // of children, where they are many
+	deep     []broadcastmsg.Node       // at the root: all others, if they are few enough for a tag each
 }
 
 // manyChildren is from when on children are found by a map.
@@ -108,6 +109,13 @@ func newRoute(m *Members, digest broadcastmsg.Digest, shape Shape, kind broadcas
 		r.index = make(map[broadcastmsg.Node]int, len(r.children))
 		for i := range r.children {
 			r.index[r.children[i].Node] = i
+		}
+	}
+	if root == self && r.reach > 1 && m.Len()-1-len(r.children) <= broadcastmsg.MostTags {
+		for rank := range m.Len() {
+			if node := m.Target(rank).Node; node != self && r.child(node) < 0 {
+				r.deep = append(r.deep, node)
+			}
 		}
 	}
 	return r, broadcastmsg.OK

@@ -164,6 +164,9 @@ func (h *Host) Name() string { return h.cfg.Name }
 // Incarnation returns the number of this host's start, as others know it.
 func (h *Host) Incarnation() uint64 { return h.incarnation.Load() }
 
+// IsCertified reports whether all connections show by certificates who is at their ends.
+func (h *Host) IsCertified() bool { return h.cfg.TLS != nil }
+
 // Addr returns the TCP address on which others reach this host.
 func (h *Host) Addr() string { return h.listener.Addr().String() }
 

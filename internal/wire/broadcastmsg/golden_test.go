@@ -66,9 +66,15 @@ func goldens() []golden {
 			r.Subset, r.SubsetDigest = Filtered|Alive, DigestOf(7, targets()[:1])
 			r.Filter = MakeFilter(24, func(rank int) bool { return rank%2 == 1 })
 		}), nil},
+		{"request-signed", "a broadcast over a group of many, whose root has signed it", with(plain(), func(r *Request) {
+			r.Flags, r.Proof = Proven, &Proof{Floor: 41, Signature: bytes.Repeat([]byte{0xab}, SignatureSize)}
+		}), nil},
+		{"request-tagged", "a broadcast over a group of few, with a tag for each of two of them", with(plain(), func(r *Request) {
+			r.Flags, r.Proof = Proven, &Proof{Floor: 42, Tags: bytes.Repeat([]byte{0xcd}, 2*TagSize)}
+		}), nil},
 		{"reply", "three nodes ran it", nil, &Reply{Key: key(), Final: true, Ran: 3, Body: []byte("h4 h5 h6")}},
-		{"reply-missing", "two did, a subtree of four was not reached", nil, &Reply{
-			Key: key(), Final: true, Ran: 2, Missing: []Missing{{"h8", 4, Dead}}, Body: []byte("h4 h5"),
+		{"reply-missing", "two did, a subtree of four was not reached, and a node denied it", nil, &Reply{
+			Key: key(), Final: true, Ran: 2, Missing: []Missing{{"h8", 4, Dead, ""}, {"h9", 1, Denied, "by a rule"}}, Body: []byte("h4 h5"),
 		}},
 		{"reply-refused", "pre-request refused it", nil, &Reply{Key: key(), Final: true, Status: Refused, Reason: "stopping"}},
 		{"reply-part", "the last part of a reply of two", nil, &Reply{Key: key(), Final: true, Part: 1, Offset: MinPart, Ran: 1, Body: []byte{1, 2, 3}}},

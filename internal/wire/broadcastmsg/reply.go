@@ -24,6 +24,7 @@ type Missing struct {
 	Node   Node   // the subtree's root
 	Nodes  uint32 // how many nodes are not known to have run the request
 	Status Status // not OK
+	Reason string // of one that was denied or not proven: in the words of who found it
 }
 
 // Reply is one message of what comes up a tree.
@@ -43,7 +44,7 @@ type Reply struct {
 func (r *Reply) HeadSize() int {
 	n := replySize + len(r.Root) + len(r.Reason)
 	for i := range r.Missing {
-		n += 6 + len(r.Missing[i].Node)
+		n += 7 + len(r.Missing[i].Node) + len(r.Missing[i].Reason)
 	}
 	return n
 }
@@ -68,6 +69,8 @@ func (r *Reply) Append(b []byte) []byte {
 		b = binary.BigEndian.AppendUint32(b, m.Nodes)
 		b = append(b, byte(m.Status), byte(len(m.Node)))
 		b = append(b, m.Node...)
+		b = append(b, byte(len(m.Reason)))
+		b = append(b, m.Reason...)
 	}
 	b = append(b, r.Reason...)
 	return append(b, r.Body...)
@@ -93,6 +96,7 @@ func (r *Reply) Decode(b []byte) error {
 		cursor.Uint32(&in, &m.Nodes)
 		cursor.Uint8(&in, &m.Status)
 		cursor.Text(&in, &m.Node)
+		cursor.Text(&in, &m.Reason)
 		r.Missing = append(r.Missing, m)
 	}
 	cursor.Chars(&in, &r.Reason, int(b[41]))
@@ -122,7 +126,7 @@ func (r *Reply) Valid() error {
 	}
 	for i := range r.Missing {
 		m := &r.Missing[i]
-		if m.Nodes == 0 || m.Status == OK || !m.Status.Valid() || len(m.Node) == 0 || len(m.Node) > MaxNode {
+		if m.Nodes == 0 || m.Status == OK || !m.Status.Valid() || len(m.Node) == 0 || len(m.Node) > MaxNode || len(m.Reason) > MaxReason || m.Reason != "" && !m.Status.Explained() {
 			wrong = "a missing subtree that is none"
 		}
 	}

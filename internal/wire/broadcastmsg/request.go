@@ -29,8 +29,10 @@ var ErrMessage = errors.New("collect: not a message")
 
 // The types of messages.
 const (
-	requestType = 1
-	replyType   = 2
+	requestType  = 1
+	replyType    = 2
+	questionType = 3
+	answerType   = 4
 )
 
 // Flags of a request.
@@ -43,8 +45,9 @@ const (
 	Creates                     // the parameters of creation are aboard
 	HasBulk                     // bulk data is to be pulled from the sender
 	Own                         // of the library's own: it makes or frees a group, the service is not called
+	Proven                      // a proof is aboard that the root has sent it
 
-	allFlags = Last | OutOfBand | Creates | HasBulk | Own
+	allFlags = Last | OutOfBand | Creates | HasBulk | Own | Proven
 )
 
 // Subset reports which members of the group a request is for, its root aside, who
@@ -106,6 +109,7 @@ type Request struct {
 	Index    Index         // of the group
 	Digest   Digest        // over all members of the group
 
+	Proof        *Proof // with Proven
 	Subset       Subset
 	SubsetDigest Digest // over the members in the tree, if Alive
 	Filter       Filter // if Filtered
@@ -117,6 +121,9 @@ type Request struct {
 // Size returns the bytes that r takes.
 func (r *Request) Size() int {
 	n := requestSize + len(r.Root) + len(r.Payload)
+	if r.Proof != nil {
+		n += r.Proof.size()
+	}
 	if r.Subset&Alive != 0 {
 		n += len(r.SubsetDigest)
 	}
@@ -151,6 +158,9 @@ func (r *Request) Append(b []byte) []byte {
 	b = append(b, r.Index[:]...)
 	b = append(b, r.Digest[:]...)
 	b = append(b, r.Root...)
+	if r.Proof != nil {
+		b = r.Proof.append(b)
+	}
 	if r.Subset&Alive != 0 {
 		b = append(b, r.SubsetDigest[:]...)
 	}
@@ -167,14 +177,15 @@ func (r *Request) Append(b []byte) []byte {
 	return append(b, r.Payload...)
 }
 
-// Decode reads all of b, in place of what r was. Payload and filter are parts of b;
-// nothing else shares memory with it. Where the root is the same, so is its name, so
-// that a reader of many takes no memory.
+// Decode reads all of b, in place of what r was. Payload, filter and proof are parts of
+// b; nothing else shares memory with it. Where the root is the same, so is its name, and
+// the memory of its proof is used again, so that a reader of many takes no memory.
 func (r *Request) Decode(b []byte) error {
 	if len(b) < requestSize || len(b) > MaxRequest || b[0] != Version<<4|requestType {
 		return fmt.Errorf("%w: %d bytes are no request", ErrMessage, len(b))
 	}
 	u16, u32, u64 := binary.BigEndian.Uint16, binary.BigEndian.Uint32, binary.BigEndian.Uint64
+	proof := r.Proof
 	*r = Request{
 		Flags: Flags(b[1]), Service: Service(u32(b[4:])), Tree: Tree{Kind(b[8]), u16(b[10:])}, Subset: Subset(b[9]),
 		Key:      Key{r.Root, u64(b[16:]), u64(b[24:])},
@@ -183,6 +194,13 @@ func (r *Request) Decode(b []byte) error {
 	}
 	in := cursor.Cursor{B: b[requestSize:], Bad: b[13]|b[14]|b[15] != 0}
 	cursor.Chars(&in, &r.Root, int(b[12]))
+	if r.Flags&Proven != 0 {
+		if r.Proof = proof; proof == nil {
+			r.Proof = &Proof{}
+		}
+		*r.Proof = Proof{}
+		r.Proof.read(&in)
+	}
 	if r.Subset&Alive != 0 {
 		in.Bytes(r.SubsetDigest[:])
 	}
@@ -219,6 +237,8 @@ func (r *Request) Valid() error {
 		wrong = "a negative time, or one without end"
 	case (r.Subset&Filtered != 0) != (r.Filter != nil) || r.Filter != nil && !r.Filter.valid():
 		wrong = "a filter that is none"
+	case has(Proven) != (r.Proof != nil) || r.Proof != nil && !r.Proof.valid(r.Sequence):
+		wrong = "a proof that is none"
 	case has(Creates) != (r.Creation != nil), has(HasBulk) != (r.Bulk.Length > 0):
 		wrong = "a flag without what it announces"
 	case has(Creates) && (has(OutOfBand) || !has(Own) && r.Subset != Everybody):
@@ -238,9 +258,9 @@ func (r *Request) Valid() error {
 // ownKind reports whether the flags are one of the library's own kinds: a group is
 // made, or freed, with its members aboard, to be pulled, or known out of band.
 func (r *Request) ownKind() bool {
-	switch r.Flags &^ Last {
+	switch r.Flags &^ (Last | Proven) {
 	case Own | Creates, Own | HasBulk:
 		return true
 	}
-	return r.Flags == Own|Last|OutOfBand
+	return r.Flags&^Proven == Own|Last|OutOfBand
 }

@@ -21,6 +21,8 @@ const (
 	BulkFailed         // the bulk data did not come
 	Aborted            // the service aborted the request
 	NoReply            // the service never replied
+	Denied             // a rule of the service's does not allow it to the root
+	Unproven           // it is not proven that the root has sent it
 
 	reported
 )
@@ -43,6 +45,7 @@ var statusNames = map[Status]string{
 	OK: "ok", NoService: "no service", NoGroup: "no group", WrongParent: "wrong parent", Disagree: "digests differ",
 	NoTree: "no tree", NotMember: "not a member", StaleRoot: "stale root", Refused: "refused", NoBuffer: "no buffer",
 	Failed: "failed", BulkFailed: "bulk failed", Aborted: "aborted", NoReply: "no reply",
+	Denied: "denied", Unproven: "unproven",
 	Unsent: "unsent", Dead: "dead", Rebooted: "rebooted", Expired: "expired", Overflow: "overflow", Unreadable: "unreadable",
 	RootDied: "root died", Outdated: "earlier incarnation",
 }
@@ -57,6 +60,9 @@ func (s Status) String() string {
 
 // Reportable reports whether a reply may have status s.
 func (s Status) Reportable() bool { return s < reported }
+
+// Explained reports whether the reason for s goes up to the root.
+func (s Status) Explained() bool { return s == Denied || s == Unproven }
 
 // Valid reports whether s is a status.
 func (s Status) Valid() bool { return s < reported || s >= Unsent && s < statuses }
