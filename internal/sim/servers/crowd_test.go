@@ -24,6 +24,7 @@ type Crowd struct {
 	mapping map[broadcastmsg.Index]*broadcast.Members
 	blocked map[[2]sim.NodeID]int // nothing passes from the one to the other
 
+	replays    int // requests that were sent again by who had sent them before
 	broadcasts []account
 	wrong      []string
 	groups     map[groupHandle]bool // by their creators: Created without error

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
@@ -45,6 +46,7 @@ type Habits struct {
 	Early      float64 // it gives a local reply first
 	Twice      float64 // it replies twice
 	Aborts     float64 // it aborts a request that it runs
+	Replays    float64 // with a message it sends a request again that it sent before, to anybody
 }
 
 // Server is a node with one service.
@@ -65,6 +67,7 @@ type Server struct {
 	exposed map[uint64]uint64 // lengths by key
 	replies map[uint64][]byte // of children, by request
 	own     map[uint64]int    // numbers of broadcasts, by this root's requests
+	old     [][]byte          // requests that it has sent
 }
 
 func (s *Server) at(t core.Time, do func()) {
@@ -156,6 +159,7 @@ func (s *Server) settle() {
 
 // send sends a message as soon as the one before allows.
 func (s *Server) send(m broadcast.Send) {
+	s.replay(m.Bytes)
 	at := max(s.now, s.free)
 	s.free = at.Add(s.habits.Gap)
 	fails := s.chance(s.habits.SendFails)
@@ -180,6 +184,26 @@ func (s *Server) send(m broadcast.Send) {
 		s.input(in)
 	}
 	s.at(at, done)
+}
+
+// replay sends, at times, a request again that it has sent before.
+func (s *Server) replay(b []byte) {
+	const most = 64
+	var m broadcastmsg.Request
+	if s.habits.Replays == 0 || m.Decode(b) != nil || m.Root == s.crowd.names[s.id] { // a root may do with its own what it likes
+		return
+	}
+	if len(s.old) < most {
+		s.old = append(s.old, bytes.Clone(b))
+	} else {
+		s.old[s.rand.IntN(most)] = bytes.Clone(b)
+	}
+	to := s.crowd.servers[s.rand.IntN(len(s.crowd.servers))]
+	if to != nil && s.chance(s.habits.Replays) {
+		old := s.old[s.rand.IntN(len(s.old))]
+		s.handle.Send(port, sim.Addr{Node: to.id, Port: port}, binary.BigEndian.AppendUint64(nil, to.incarnation), old)
+		s.crowd.replays++
+	}
 }
 
 func (s *Server) pull(p broadcast.Pull) {

@@ -1,6 +1,8 @@
 package servers
 
 import (
+	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"flag"
 	"fmt"
@@ -43,7 +45,7 @@ func TestStories(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", all)
-	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Moves == 0 || all.Blocks == 0 || all.Recalled == 0 || all.Filtered < all.Made/8 || all.Aborted == 0 || all.Failed == 0 {
+	if all.Succeeded < all.Made/4 || all.Incomplete == 0 || all.Dead == 0 || all.Orphaned == 0 || all.Reboots == 0 || all.Moves == 0 || all.Blocks == 0 || all.Recalled == 0 || all.Filtered < all.Made/8 || all.Aborted == 0 || all.Failed == 0 || all.Proven < all.Made/4 || all.Replays == 0 {
 		t.Errorf("the stories have not seen everything: %+v", all)
 	}
 }
@@ -64,6 +66,8 @@ type tally struct {
 	Copies, Unmatched     uint64
 	Retries, Refusals     uint64
 	Groups, FailedPopular int
+	Proven, Replays       int    // broadcasts that had to be proven; requests that were sent again by others
+	Unproven              uint64 // refused, whose root was of another life or could not be asked
 }
 
 // story is a crowd with a plan.
@@ -91,7 +95,7 @@ func notify(seed uint64, all *tally) error {
 	r := rand.New(rand.NewPCG(seed, 77))
 	cfg := sim.DefaultConfig(seed)
 	cfg.Link = sim.Link{Delay: 10 * time.Microsecond, Jitter: 20 * time.Microsecond, Stray: 300 * time.Microsecond, Duplicate: 0.01, Reorder: 0.02}
-	calm := seed%3 == 0
+	calm, proven := seed%3 == 0, seed%2 == 0
 	habits := Habits{Gap: time.Microsecond, Callback: 200 * time.Microsecond, Pull: 50 * time.Microsecond, Late: 0.1, Early: 0.1, Twice: 0.05}
 	if !calm {
 		cfg.Link.Loss = 0.002
@@ -99,6 +103,9 @@ func notify(seed uint64, all *tally) error {
 		habits.Refuses, habits.NoBuffer, habits.SmallRoom = 0.002, 0.002, 0.002
 		habits.Fails, habits.ReplyFails, habits.PostFails = 0.002, 0.002, 0.002
 		habits.Forgets, habits.Aborts = 0.002, 0.002
+	}
+	if proven {
+		habits.Replays = 0.05
 	}
 	w, err := sim.New(cfg)
 	if err != nil {
@@ -108,6 +115,10 @@ func notify(seed uint64, all *tally) error {
 	s.Config = func(n broadcastmsg.Node, life uint64) broadcast.Config {
 		c := broadcast.DefaultConfig(n, life)
 		c.RoundTrip, c.RetryAfter, c.Linger = 2*time.Millisecond, 100*time.Microsecond, 10*time.Millisecond
+		if proven {
+			key := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", seed, n, life))
+			c.Key, c.Secret = ed25519.NewKeyFromSeed(key[:]), [16]byte(key[:])
+		}
 		c.Receive, c.Patience, c.RecallAfter = 8, 2*time.Millisecond, 50*time.Microsecond
 		return c
 	}
@@ -358,6 +369,11 @@ func (s *story) check() error {
 		s.tally.Unmatched += n.Unmatched
 		s.tally.Retries += n.Retries
 		s.tally.Refusals += n.Refusals
+		s.tally.Unproven += n.Unproven
+	}
+	if s.Habits.Replays > 0 {
+		s.tally.Proven += len(s.Crowd.broadcasts)
+		s.tally.Replays += s.replays
 	}
 	return nil
 }
