@@ -311,7 +311,7 @@ func TestPoint45Priority(t *testing.T) {
 }
 
 // trusted returns the files of hosts' certificates by one authority.
-func trusted(t *testing.T, names ...string) func(i int) *hostlib.TLS {
+func trusted(t testing.TB, names ...string) func(i int) *hostlib.TLS {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trust")
 	ids := make([]pki.Identity, len(names))

@@ -13,33 +13,42 @@ import (
 //
 //	go test -run '^$' -bench InternalNode ./internal/core/broadcast
 func BenchmarkInternalNode(b *testing.B) {
-	n := newInternalNode(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		n.broadcast()
+	for name, make := range internalNodes {
+		b.Run(name, func(b *testing.B) {
+			n := make(b)
+			b.ReportAllocs()
+			for b.Loop() {
+				n.broadcast()
+			}
+			n.check(b)
+		})
 	}
-	n.check(b)
 }
+
+var internalNodes = map[string]func(testing.TB) *internalNode{"children=2": newInternalNode, "children=1/proven": newProvenNode}
 
 // TestInternalNodeTakesNoMemory: neither the library's structures nor its
 // buffers are made anew for a broadcast, once some have run.
 func TestInternalNodeTakesNoMemory(t *testing.T) {
-	n := newInternalNode(t)
-	for range 10 * remembered {
-		n.broadcast()
+	for name, make := range internalNodes {
+		n := make(t)
+		for range 10 * remembered {
+			n.broadcast()
+		}
+		if allocs := testing.AllocsPerRun(1000, n.broadcast); allocs > 0 {
+			t.Errorf("%s: %v allocations a broadcast, want none", name, allocs)
+		}
+		n.check(t)
 	}
-	if allocs := testing.AllocsPerRun(1000, n.broadcast); allocs > 0 {
-		t.Errorf("%v allocations a broadcast, want none", allocs)
-	}
-	n.check(t)
 }
 
 // remembered is how many broadcasts the node remembers.
 const remembered = 64
 
 // internalNode is n4 of eight in a binomial tree, with n0 for its parent, n5
-// and n6 for its children, and what the three send it.
+// and n6 for its children, and what the three send it; or n6, with n7 for its child.
 type internalNode struct {
+	from         broadcastmsg.Node
 	core         *Core
 	now          core.Time
 	request      *broadcastmsg.Request
@@ -63,7 +72,24 @@ func newInternalNode(t testing.TB) *internalNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &internalNode{core: c.node(4).Core, now: c.clock, request: request}
+	return &internalNode{from: "n0", core: c.node(4).Core, now: c.clock, request: request}
+}
+
+// newProvenNode returns n6, which gets from n4 what n0 proves by tags.
+func newProvenNode(t testing.TB) *internalNode {
+	c := newProven(8, binomial)
+	if err := c.create(0, false); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	if _, err := c.node(0).send(Broadcast{Payload: []byte("hello")}); err != nil {
+		t.Fatal(err)
+	}
+	request, err := decodeRequest(c.node(0).queue[0].bytes)
+	if err != nil || request.Proof == nil || request.Proof.Tags == nil {
+		t.Fatalf("%v, %+v", err, request.Proof)
+	}
+	return &internalNode{from: "n4", core: c.node(6).Core, now: c.clock, request: request}
 }
 
 func (n *internalNode) step(in Input) {
@@ -75,8 +101,13 @@ func (n *internalNode) step(in Input) {
 func (n *internalNode) broadcast() {
 	n.request.Sequence++
 	n.now += core.Time(1e5)
+	if p := n.request.Proof; p != nil { // as n0 would
+		p.Floor++
+		n.core.said(n.request)
+		copy(p.Tags, n.core.tag(n.core.proofs.roots["n0"].tags))
+	}
 	n.wire = n.request.Append(n.wire[:0])
-	n.step(Input{Kind: Message, Node: "n0", Bytes: n.wire})
+	n.step(Input{Kind: Message, Node: n.from, Bytes: n.wire})
 	for len(n.out.Calls)+len(n.out.Sends) > 0 {
 		n.out, n.did = n.did, n.out
 		n.out.Reset()
@@ -98,7 +129,7 @@ func (n *internalNode) broadcast() {
 func (n *internalNode) reply(child broadcastmsg.Node) {
 	reply := broadcastmsg.Reply{Key: n.request.Key, Final: true}
 	switch child {
-	case "n5":
+	case "n5", "n7":
 		reply.Ran = 1
 	case "n6":
 		reply.Ran = 2
@@ -112,7 +143,9 @@ func (n *internalNode) reply(child broadcastmsg.Node) {
 func (n *internalNode) run(call Call) {
 	switch call.Kind {
 	case PreRequest:
-		for child := range 2 {
+		v, err := n.core.Request(call.Request)
+		n.err = cmp.Or(n.err, err)
+		for child := range v.Children {
 			n.err = cmp.Or(n.err, n.core.PostReplyBuffer(call.Request, child, nil, 64))
 		}
 	case PostReply:

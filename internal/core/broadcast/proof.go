@@ -26,6 +26,8 @@ type proofs struct {
 	parked  map[broadcastmsg.Node]int // messages that wait, by their sender
 	waiting int                       // of all senders
 	floor   uint64                    // this root's lowest sequence number that has not ended
+	said    broadcastmsg.Statement    // of the request that is looked at
+	sum     []byte
 	scratch []byte
 	made    broadcastmsg.Proof // of the request that is being sent
 }
@@ -96,27 +98,30 @@ func (c *Core) examine(from broadcastmsg.Node, m *broadcastmsg.Request) verdictO
 }
 
 func (c *Core) verify(t *trust, m *broadcastmsg.Request) bool {
-	var said broadcastmsg.Statement
-	said, c.proofs.scratch = m.Statement(c.proofs.scratch)
+	c.said(m)
 	if m.Proof.Signature != nil {
-		return ed25519.Verify(t.public, said[:], m.Proof.Signature)
+		return ed25519.Verify(t.public, c.proofs.said[:], m.Proof.Signature)
 	}
-	own := tagOf(t.tags, &said)
+	own := c.tag(t.tags)
 	for tags := m.Proof.Tags; len(tags) > 0; tags = tags[broadcastmsg.TagSize:] {
-		if hmac.Equal(own[:], tags[:broadcastmsg.TagSize]) {
+		if hmac.Equal(own, tags[:broadcastmsg.TagSize]) {
 			return true
 		}
 	}
 	return false
 }
 
-// tagOf returns the tag of a statement by a secret.
-func tagOf(h hash.Hash, said *broadcastmsg.Statement) (tag [broadcastmsg.TagSize]byte) {
-	var sum [sha256.Size]byte
+// said notes the statement of a request.
+func (c *Core) said(m *broadcastmsg.Request) {
+	c.proofs.said, c.proofs.scratch = m.Statement(c.proofs.scratch)
+}
+
+// tag returns the tag by a secret of the statement that was noted, until the next call.
+func (c *Core) tag(h hash.Hash) []byte {
 	h.Reset()
-	h.Write(said[:])
-	copy(tag[:], h.Sum(sum[:0]))
-	return tag
+	h.Write(c.proofs.said[:])
+	c.proofs.sum = h.Sum(c.proofs.sum[:0])
+	return c.proofs.sum[:broadcastmsg.TagSize]
 }
 
 // prove has a message of a root's own carry its proof, where others than its children
@@ -129,8 +134,7 @@ func (c *Core) prove(m *broadcastmsg.Request, t *route) {
 	p := &c.proofs.made
 	*p = broadcastmsg.Proof{Floor: c.proofs.floor, Tags: p.Tags[:0]}
 	m.Flags, m.Proof = m.Flags|broadcastmsg.Proven, p
-	var said broadcastmsg.Statement
-	said, c.proofs.scratch = m.Statement(c.proofs.scratch)
+	c.said(m)
 	if len(t.deep) > 0 && size+broadcastmsg.ProofRoom(len(t.deep)) <= broadcastmsg.MaxRequest {
 		for _, node := range t.deep {
 			h := c.proofs.readers[node]
@@ -138,14 +142,13 @@ func (c *Core) prove(m *broadcastmsg.Request, t *route) {
 				p.Tags = p.Tags[:0]
 				break
 			}
-			tag := tagOf(h, &said)
-			p.Tags = append(p.Tags, tag[:]...)
+			p.Tags = append(p.Tags, c.tag(h)...)
 		}
 		if len(p.Tags) > 0 {
 			return
 		}
 	}
-	p.Signature = ed25519.Sign(c.cfg.Key, said[:])
+	p.Signature = ed25519.Sign(c.cfg.Key, c.proofs.said[:])
 }
 
 // park keeps a request until its root has answered, which is asked. It reports why not.
