@@ -40,6 +40,12 @@ type Config struct {
 	// MembersBytes are the most bytes of a list of members that the node pulls
 	// to take part in a large group; 64 MiB by default.
 	MembersBytes uint64
+	// Requests are how many requests of other nodes may be active at once, and a quarter
+	// of them those of one root; 65,536 by default. More are refused.
+	Requests int
+	// Groups are how many groups one other root may have made on this node; 16,384 by
+	// default. More are refused.
+	Groups int
 	// ReceiveBuffers are buffers of 4 KiB that are kept ready for messages from
 	// anyone; when half of them are in use new ones are made. 64 by default.
 	ReceiveBuffers int
@@ -68,6 +74,7 @@ func (c Config) filled() Config {
 	c.Attempts, c.RetryAfter = cmp.Or(c.Attempts, d.Attempts), cmp.Or(c.RetryAfter, d.RetryAfter)
 	c.PartBytes, c.ReceiveBuffers = cmp.Or(c.PartBytes, d.PartBytes), cmp.Or(c.ReceiveBuffers, d.Receive)
 	c.Linger = cmp.Or(c.Linger, d.Linger)
+	c.Requests, c.Groups = cmp.Or(c.Requests, d.Requests), cmp.Or(c.Groups, d.Groups)
 	c.Workers, c.Waiting = cmp.Or(c.Workers, 256), cmp.Or(c.Waiting, 16384)
 	return c
 }
@@ -94,6 +101,7 @@ func (c Config) core(node string, incarnation uint64) broadcast.Config {
 	d.RoundTrip, d.Attempts, d.RetryAfter = c.RoundTrip, c.Attempts, c.RetryAfter
 	d.Patience, d.BulkRate = c.Timeout, c.BulkRate
 	d.PartBytes, d.CreationBytes, d.Receive, d.Linger = c.PartBytes, c.MembersBytes, c.ReceiveBuffers, c.Linger
+	d.Requests, d.Groups = c.Requests, c.Groups
 	d.Trees = coreShapes(c.Trees)
 	return d
 }

@@ -37,6 +37,8 @@ type Config struct {
 
 	PartBytes     int           // most bytes of a reply's body in one message, collect.MinPart to collect.MaxPart
 	CreationBytes uint64        // most bytes of a group's members that are pulled to make it
+	Requests      int           // most requests of others at once, and a quarter of it of one root
+	Groups        int           // most groups that one other root has made here
 	Receive       int           // buffers for requests that are kept ready
 	Remember      int           // most sequence numbers of roots that are remembered, so that a copy of an ended broadcast does not run again; an eighth of a byte each
 	Linger        time.Duration // how long they are, beyond the time in which their parent may send again
@@ -52,7 +54,7 @@ func DefaultConfig(node broadcastmsg.Node, incarnation uint64) Config {
 		RoundTrip: 10 * time.Millisecond, BulkRate: 100_000_000, Patience: time.Minute,
 		Attempts: 3, RetryAfter: time.Millisecond, RecallAfter: 100 * time.Millisecond,
 		PartBytes: broadcastmsg.MinPart, CreationBytes: 64 << 20,
-		Receive: 64, Remember: 1 << 26, Linger: time.Second,
+		Requests: 1 << 16, Groups: 1 << 14, Receive: 64, Remember: 1 << 26, Linger: time.Second,
 	}
 }
 
@@ -73,6 +75,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: %d attempts with pauses of %v, after %v, want at least 1 and no negative pause", ErrConfig, c.Attempts, c.RetryAfter, c.RecallAfter)
 	case c.PartBytes < broadcastmsg.MinPart || c.PartBytes > broadcastmsg.MaxPart:
 		return fmt.Errorf("%w: parts of %d bytes, want %d to %d", ErrConfig, c.PartBytes, broadcastmsg.MinPart, broadcastmsg.MaxPart)
+	case c.Requests < 4 || c.Groups < 1:
+		return fmt.Errorf("%w: %d requests and %d groups of others, want 4 and 1 or more", ErrConfig, c.Requests, c.Groups)
 	case c.Receive < 0 || c.Remember < 1 || c.Linger < 0:
 		return fmt.Errorf("%w: %d receive buffers, %d sequence numbers remembered for %v", ErrConfig, c.Receive, c.Remember, c.Linger)
 	}

@@ -49,6 +49,7 @@ type Core struct {
 	finished memory
 	proofs   proofs
 	fetching uint64 // bytes of members that are being pulled
+	quotas   quotas
 
 	dead         map[broadcastmsg.Node]uint64 // the first incarnation that is not dead
 	incarnations map[broadcastmsg.Node]uint64 // in which nodes are, or were, alive
@@ -88,7 +89,8 @@ func New(cfg Config) (*Core, error) {
 		requests: map[uint64]*request{}, active: map[broadcastmsg.Key]*request{},
 		sends: map[uint64]*outbound{}, pool: newPool(cfg.Receive),
 		finished: newMemory(cfg.Remember), proofs: newProofs(),
-		dead: map[broadcastmsg.Node]uint64{}, incarnations: map[broadcastmsg.Node]uint64{},
+		quotas: quotas{requests: map[broadcastmsg.Node]int{}, groups: map[broadcastmsg.Node]int{}},
+		dead:   map[broadcastmsg.Node]uint64{}, incarnations: map[broadcastmsg.Node]uint64{},
 	}, nil
 }
 

@@ -177,6 +177,20 @@ func (n *testNode) invariant() string {
 			return "a request cannot be found"
 		}
 	}
+	others, made := 0, map[broadcastmsg.Node]int{}
+	for _, r := range n.requests {
+		if !r.root {
+			others++
+		}
+	}
+	for _, g := range n.groups {
+		if g.by != "" {
+			made[g.by]++
+		}
+	}
+	if n.quotas.all != others || !maps.Equal(made, n.quotas.groups) {
+		return "what others have this node keep is miscounted"
+	}
 	waiting := 0
 	for root, a := range n.proofs.asked {
 		if waiting += len(a.parked); len(a.parked) == 0 || a.root != root {

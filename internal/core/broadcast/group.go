@@ -25,6 +25,8 @@ type group struct {
 	tree    broadcastmsg.Tree // of a regular one
 	members *Members          // of a regular one
 	mine    bool              // made by a call of this node's
+	by      broadcastmsg.Node // by whose request, if not by one of this node's
+	hearsay bool              // made by the word of another than its creator
 	ready   bool              // broadcasts may be made
 	spread  spread
 	first   uint64   // the broadcast that brings the members along while it is under way
@@ -338,6 +340,9 @@ func (c *Core) handle(g *group, kind broadcastmsg.Tree, alive bool) uint64 {
 func (c *Core) freeGroup(g *group) {
 	if c.groups[g.key] == g {
 		delete(c.groups, g.key)
+		if g.by != "" {
+			less(c.quotas.groups, g.by)
+		}
 	}
 	for _, id := range g.handles {
 		delete(c.handles, id)

@@ -218,6 +218,9 @@ func (c *Core) end(r *request, err error) {
 	if c.active[r.key] == r {
 		delete(c.active, r.key)
 	}
+	if !r.root {
+		c.quotas.end(r.key.Root)
+	}
 	switch {
 	case r.root:
 		c.ended()
@@ -234,7 +237,11 @@ func (c *Core) end(r *request, err error) {
 	c.out.Ends = append(c.out.Ends, e)
 	c.timers.Set(&r.alarm, core.Never)
 	c.endOver(r, err)
+	rivals := r.rivals
 	c.spares.end(r)
+	for _, rival := range rivals {
+		c.requestMessage(rival.from, rival.bytes, true)
+	}
 }
 
 // endOver does what the end of r means to its group.

@@ -2,7 +2,6 @@ package broadcast
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -374,79 +373,6 @@ func TestAnswersAreTheRootsOwn(t *testing.T) {
 	}
 }
 
-// TestRules: who is not allowed to call, or to make groups, is refused with the reason,
-// which the root hears of from wherever it was, and nothing is kept.
-func TestRules(t *testing.T) {
-	may := map[broadcastmsg.Node]Caller{"n0": {Creates: true, Calls: true}, "n1": {Calls: true}}
-	rule := func(caller Caller) string {
-		m := may[caller.Root]
-		if caller.Creates && !m.Creates || caller.Calls && !m.Calls {
-			return fmt.Sprintf("the rule is not for %s", caller.Root)
-		}
-		return ""
-	}
-	for _, keys := range []bool{false, true} {
-		c := newClusterOf(&cluster{shape: binomial, keys: keys, allow: rule}, 8)
-		c.world = c.members()
-		if err := c.create(0, false); err != nil {
-			t.Fatal(err)
-		}
-		c.settle()
-		c.node(0).must(t, Broadcast{})
-		for i := range c.names {
-			if c.node(i).ran != 1 {
-				t.Errorf("n%d has run %d", i, c.node(i).ran)
-			}
-		}
-		// Another may call, but not make groups.
-		for i := 1; i <= 2; i++ {
-			n := c.node(i)
-			group, err := n.CreateOutOfBand(testService, broadcastmsg.Index{1}, binomial)
-			if err != nil {
-				t.Fatal(err)
-			}
-			id := n.must(t, Broadcast{Group: group, Members: c.world})
-			if c.node(3).ran != 2 {
-				t.Errorf("n3 has run %d, one of n0 and one of n1", c.node(3).ran)
-			}
-			o := n.end(t, id).Outcome
-			if i == 1 && o.Ran != 8 || i == 2 && (o.Ran != 1 || o.Missing[0].Status != broadcastmsg.Denied || o.Missing[0].Reason != "the rule is not for n2") {
-				t.Errorf("from n%d: %+v", i, o)
-			}
-		}
-		if err := c.create(1, false); err != nil {
-			t.Fatal(err)
-		}
-		c.settle()
-		for i := range c.names {
-			if i != 1 && (len(c.node(i).groups) > 2 || c.node(i).Counters().LentBuffers > 0) {
-				t.Errorf("n%d keeps %d groups", i, len(c.node(i).groups))
-			}
-		}
-		if err := c.node(1).created[0]; err == nil {
-			t.Error("n1 has made a group")
-		}
-		if d := c.node(3).denials; len(d) == 0 && c.node(2).Counters().Denied == 0 {
-			t.Error("no denial is reported")
-		}
-	}
-}
-
-// TestDeniedBeneath: of a denial deep in the tree the root hears the reason.
-func TestDeniedBeneath(t *testing.T) {
-	c := newProven(3, chain)
-	c.allow = func(Caller) string { return "nobody may" }
-	c.add("n2", 1)
-	if err := c.create(0, false); err != nil {
-		t.Fatal(err)
-	}
-	c.settle()
-	var e *IncompleteError
-	if !asIncomplete(c.node(0).created[0], &e) || len(e.Missing) != 1 || e.Missing[0] != (broadcastmsg.Missing{Node: "n2", Nodes: 1, Status: broadcastmsg.Denied, Reason: "nobody may"}) {
-		t.Errorf("%v, %+v", c.node(0).created, e)
-	}
-}
-
 // TestMemoryOfProven: against a plain table: what a root has not said to have ended is
 // known for ever, and what it has is no more than its floor.
 func TestMemoryOfProven(t *testing.T) {
@@ -480,4 +406,29 @@ func TestMemoryOfProven(t *testing.T) {
 	})
 }
 
-func asIncomplete(err error, e **IncompleteError) bool { return errors.As(err, e) }
+// TestFinding3NotTheParent: a member that has a request, and passes it to another's child
+// before that one's parent does, does not keep the parent's from being taken.
+func TestFinding3NotTheParent(t *testing.T) {
+	c := newProven(4, chain)
+	c.world = c.members()
+	if _, err := c.node(0).send(Broadcast{Group: c.known(t, 0), Members: c.world}); err != nil {
+		t.Fatal(err)
+	}
+	c.settle() // now n2 knows n0
+	b := c.caught(t, Broadcast{Group: c.known(t, 0), Members: c.world})
+	n := c.node(2)
+	n.held[Map] = true
+	for _, from := range []broadcastmsg.Node{"n3", "n1", "n1", "n3"} {
+		n.step(Input{Kind: Message, Node: from, Bytes: b})
+	}
+	n.release()
+	c.settle()
+	if n.ran != 2 || c.node(3).ran != 2 || n.Counters().Requests != 0 {
+		t.Errorf("n2 has run %d, n3 %d; %+v", n.ran, c.node(3).ran, n.Counters())
+	}
+	for _, e := range c.node(0).ends {
+		if e.Err != nil {
+			t.Error(e.Err)
+		}
+	}
+}

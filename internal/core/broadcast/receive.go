@@ -1,10 +1,10 @@
 package broadcast
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
-	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
@@ -43,6 +43,11 @@ func (c *Core) requestMessage(from broadcastmsg.Node, b []byte, isAsked bool) {
 		c.pool.release(raw)
 		return
 	} else if r != nil {
+		if c.rivals(r, from, m) {
+			r.rivals = append(r.rivals, parked{from: from, bytes: bytes.Clone(raw.b)})
+			c.pool.release(raw)
+			return
+		}
 		c.pool.release(raw)
 		c.reject(from, m.Key, broadcastmsg.WrongParent, "another node has sent the same")
 		return
@@ -69,7 +74,15 @@ func (c *Core) requestMessage(from broadcastmsg.Node, b []byte, isAsked bool) {
 	r.patience, r.level, r.late = m.Patience, m.Level, m.Late
 	r.bulk, r.source = m.Bulk.Length, m.Bulk.Key
 	c.requests[r.id], c.active[r.key] = r, r
+	c.quotas.begin(m.Root)
 	c.find(r, m)
+}
+
+// rivals reports whether a request that is here already may have come from another than
+// the parent, so that the same from a second node is kept until that is known.
+func (c *Core) rivals(r *request, from broadcastmsg.Node, m *broadcastmsg.Request) bool {
+	const most = 4
+	return c.proves() && r.route == nil && len(r.rivals) < most && c.examine(from, m) == isProven
 }
 
 // check returns what is wrong with a request before its group is looked up.
@@ -93,11 +106,15 @@ func (c *Core) admit(from broadcastmsg.Node, b []byte, m *broadcastmsg.Request, 
 	why := ""
 	switch v := c.examine(from, m); {
 	case v == isProven:
-		if why = c.services[m.Service].denies(m); why == "" {
+		if why = c.services[m.Service].denies(m); why != "" {
+			c.counters.Denied++
+			c.deny(from, m, broadcastmsg.Denied, why)
+			return false
+		}
+		if why = c.crowded(m.Root); why == "" {
 			return true
 		}
-		c.counters.Denied++
-		c.deny(from, m, broadcastmsg.Denied, why)
+		c.reject(from, m.Key, broadcastmsg.Refused, why)
 	case v == isStale:
 		c.reject(from, m.Key, broadcastmsg.StaleRoot, "")
 	case v == isForged:
@@ -126,6 +143,10 @@ func (s Service) denies(m *broadcastmsg.Request) (why string) {
 func (c *Core) find(r *request, m *broadcastmsg.Request) {
 	key := groupKey{service: m.Service, index: m.Index, digest: m.Digest}
 	g := c.groups[key]
+	if g != nil && c.contradicts(g, r) {
+		c.freeGroup(g)
+		g = nil
+	}
 	switch {
 	case m.Flags&broadcastmsg.OutOfBand != 0:
 		key.outOfBand, key.digest = true, broadcastmsg.Digest{}
@@ -148,10 +169,20 @@ func (c *Core) find(r *request, m *broadcastmsg.Request) {
 		}
 		c.fetching += r.bulk
 		r.phase, r.blob = fetching, make([]byte, r.bulk)
-		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob, Until: core.Never})
+		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob, Until: r.since.Add(r.level + r.patience - r.late + c.cfg.RoundTrip)})
 	default:
 		c.refuse(r, broadcastmsg.NoGroup, "")
 	}
+}
+
+// contradicts reports that a group's creator makes it otherwise than another member has
+// said that it did: what that has said is void.
+func (c *Core) contradicts(g *group, r *request) bool {
+	if !g.hearsay || r.creation == nil || !g.key.index.MadeBy(r.key.Root, r.key.Incarnation) {
+		return false
+	}
+	g.hearsay = false
+	return r.tree != g.tree || r.creation.Name != g.name
 }
 
 // fetchesAtOnce bounds the memory for members that are being pulled, in
@@ -217,7 +248,7 @@ func (c *Core) create(r *request, p *broadcastmsg.Creation) {
 		return
 	}
 	r.group = &group{
-		key: key, name: p.Name, tree: r.tree, members: m, ready: true, roots: map[broadcastmsg.Node]*places{},
+		key: key, name: p.Name, tree: r.tree, members: m, hearsay: !creator, ready: true, roots: map[broadcastmsg.Node]*places{},
 	}
 	if !creator || !r.own {
 		r.group.spread = somewhere
@@ -268,7 +299,15 @@ func (c *Core) place(r *request, m *Members) {
 		c.refuse(r, broadcastmsg.WrongParent, "")
 		return
 	}
+	if why := c.fullOf(r); why != "" {
+		c.refuse(r, broadcastmsg.NoGroup, why)
+		return
+	}
 	r.place(t)
+	for _, rival := range r.rivals {
+		c.reject(rival.from, r.key, broadcastmsg.WrongParent, "another node has sent the same")
+	}
+	r.rivals = nil
 	c.keep(r)
 	c.prepare(r)
 }
@@ -281,6 +320,8 @@ func (c *Core) keep(r *request) {
 		g = known
 	} else if !r.last || g.key.outOfBand {
 		c.groups[g.key] = g
+		g.by = r.key.Root
+		c.quotas.groups[g.by]++
 	}
 	g.root(r.key.Root, r.key.Incarnation).keep(r.route, r.subset, r.filter)
 }

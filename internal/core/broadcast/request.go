@@ -94,6 +94,7 @@ type request struct {
 
 	proof    broadcastmsg.Proof // as it came, in raw
 	isProven bool               // it has one
+	rivals   []parked           // the same from others, while it is not known who the parent is
 
 	raw     *buffer // the message as it came
 	payload []byte  // in raw, or the root service's: what is forwarded

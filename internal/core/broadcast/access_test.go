@@ -1,0 +1,203 @@
+package broadcast
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
+)
+
+// TestRules: who is not allowed to call, or to make groups, is refused with the reason,
+// which the root hears of from wherever it was, and nothing is kept.
+func TestRules(t *testing.T) {
+	may := map[broadcastmsg.Node]Caller{"n0": {Creates: true, Calls: true}, "n1": {Calls: true}}
+	rule := func(caller Caller) string {
+		m := may[caller.Root]
+		if caller.Creates && !m.Creates || caller.Calls && !m.Calls {
+			return fmt.Sprintf("the rule is not for %s", caller.Root)
+		}
+		return ""
+	}
+	for _, keys := range []bool{false, true} {
+		c := newClusterOf(&cluster{shape: binomial, keys: keys, allow: rule}, 8)
+		c.world = c.members()
+		if err := c.create(0, false); err != nil {
+			t.Fatal(err)
+		}
+		c.settle()
+		c.node(0).must(t, Broadcast{})
+		for i := range c.names {
+			if c.node(i).ran != 1 {
+				t.Errorf("n%d has run %d", i, c.node(i).ran)
+			}
+		}
+		// Another may call, but not make groups.
+		for i := 1; i <= 2; i++ {
+			n := c.node(i)
+			group, err := n.CreateOutOfBand(testService, broadcastmsg.Index{1}, binomial)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := n.must(t, Broadcast{Group: group, Members: c.world})
+			if c.node(3).ran != 2 {
+				t.Errorf("n3 has run %d, one of n0 and one of n1", c.node(3).ran)
+			}
+			o := n.end(t, id).Outcome
+			if i == 1 && o.Ran != 8 || i == 2 && (o.Ran != 1 || o.Missing[0].Status != broadcastmsg.Denied || o.Missing[0].Reason != "the rule is not for n2") {
+				t.Errorf("from n%d: %+v", i, o)
+			}
+		}
+		if err := c.create(1, false); err != nil {
+			t.Fatal(err)
+		}
+		c.settle()
+		for i := range c.names {
+			if i != 1 && (len(c.node(i).groups) > 2 || c.node(i).Counters().LentBuffers > 0) {
+				t.Errorf("n%d keeps %d groups", i, len(c.node(i).groups))
+			}
+		}
+		if err := c.node(1).created[0]; err == nil {
+			t.Error("n1 has made a group")
+		}
+		if d := c.node(3).denials; len(d) == 0 && c.node(2).Counters().Denied == 0 {
+			t.Error("no denial is reported")
+		}
+	}
+}
+
+// TestDeniedBeneath: of a denial deep in the tree the root hears the reason.
+func TestDeniedBeneath(t *testing.T) {
+	c := newProven(3, chain)
+	c.allow = func(Caller) string { return "nobody may" }
+	c.add("n2", 1)
+	if err := c.create(0, false); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	var e *IncompleteError
+	if !errors.As(c.node(0).created[0], &e) || len(e.Missing) != 1 || e.Missing[0] != (broadcastmsg.Missing{Node: "n2", Nodes: 1, Status: broadcastmsg.Denied, Reason: "nobody may"}) {
+		t.Errorf("%v, %+v", c.node(0).created, e)
+	}
+}
+
+// TestFinding3GroupIsItsCreators: a member that makes another's group before that does,
+// along another tree or under another name, does not keep it from being made as its
+// creator says.
+func TestFinding3GroupIsItsCreators(t *testing.T) {
+	for name, change := range map[string]func(m *broadcastmsg.Request){
+		"another tree": func(m *broadcastmsg.Request) { m.Tree = broadcastmsg.Tree{Kind: broadcastmsg.Flat} },
+		"another name": func(m *broadcastmsg.Request) { m.Creation.Name, m.Tree = "not g", chain },
+	} {
+		c := newProven(4, chain)
+		m := &broadcastmsg.Request{
+			Flags: broadcastmsg.Own | broadcastmsg.Creates, Service: testService,
+			Key: broadcastmsg.Key{Root: "n1", Incarnation: 1, Sequence: 1}, Index: broadcastmsg.MakeIndex("n0", 1, 1),
+			Digest: c.members().digest, Creation: &broadcastmsg.Creation{Name: "g", Targets: c.targets()},
+		}
+		change(m)
+		n := c.node(2)
+		n.step(Input{Kind: Message, Node: "n1", Bytes: m.Append(nil)})
+		if len(n.groups) != 1 {
+			t.Fatalf("%s: n2 has %d groups", name, len(n.groups))
+		}
+		n.queue = nil
+		if err := c.create(0, false); err != nil {
+			t.Fatal(err)
+		}
+		c.settle()
+		if err := c.node(0).created[0]; err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		id := c.node(0).must(t, Broadcast{})
+		if e := c.node(0).end(t, id); e.Err != nil {
+			t.Errorf("%s: %v", name, e.Err)
+		}
+		for _, g := range n.groups {
+			if g.tree != chain || g.name != "g" || g.hearsay {
+				t.Errorf("%s: n2 has %q along %+v", name, g.name, g.tree)
+			}
+		}
+	}
+}
+
+// TestQuotas: one root neither fills a node with requests that do not end, nor with
+// groups; what others ask for goes on.
+func TestQuotas(t *testing.T) {
+	c := made(t, 3, broadcastmsg.Tree{Kind: broadcastmsg.Flat})
+	n := c.node(2)
+	n.cfg.Requests, n.cfg.Groups = 16, 4
+	c.world = c.members()
+	n.held[IncomingRequest] = true
+	refused := func(root int) (outcome string) {
+		id := c.node(root).must(t, Broadcast{Group: c.known(t, root), Members: c.world})
+		for _, e := range c.node(root).ends {
+			if e.Request == id {
+				outcome = missing(e.Outcome)
+			}
+		}
+		return outcome
+	}
+	for i := range 6 {
+		if got := refused(0); (got == "n2 refused") != (i >= 4) {
+			t.Errorf("request %d of n0: %q", i, got)
+		}
+	}
+	for i := range 4 {
+		if got := refused(1); got != "" {
+			t.Errorf("request %d of n1: %q", i, got)
+		}
+	}
+	n.release()
+	c.settle()
+	if got := refused(0); got != "" {
+		t.Errorf("when they have ended: %q", got)
+	}
+	for i := 2; i < 6; i++ { // it has made one, and is a root of another
+		if err := c.create(0, false); err != nil {
+			t.Fatal(err)
+		}
+		c.settle()
+		if err := c.node(0).created[len(c.node(0).created)-1]; (err != nil) != (i >= 4) {
+			t.Errorf("group %d of n0: %v", i, err)
+		}
+	}
+	if err := c.create(1, false); err != nil {
+		t.Fatal(err)
+	}
+	c.settle()
+	if err := c.node(1).created[0]; err != nil {
+		t.Errorf("a group of n1: %v", err)
+	}
+}
+
+// known returns a handle to the out-of-band group of all, at a node.
+func (c *cluster) known(t *testing.T, at int) uint64 {
+	t.Helper()
+	group, err := c.node(at).CreateOutOfBand(testService, broadcastmsg.Index{1}, c.shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return group
+}
+
+// TestFetchEnds: members that are announced, and not given, are not waited for longer
+// than the sender waits.
+func TestFetchEnds(t *testing.T) {
+	c := newCluster(2, chain)
+	n := c.node(1)
+	var until core.Time
+	n.slowPull = func(p Pull) { until = p.Until }
+	m := &broadcastmsg.Request{
+		Flags: broadcastmsg.Own | broadcastmsg.HasBulk, Service: testService, Tree: chain, Bulk: broadcastmsg.Bulk{Key: 1, Length: 1000},
+		Key: broadcastmsg.Key{Root: "n0", Incarnation: 1, Sequence: 1}, Index: broadcastmsg.MakeIndex("n0", 1, 1),
+		Patience: time.Minute, Level: time.Second,
+	}
+	n.step(Input{Kind: Message, Node: "n0", Bytes: m.Append(nil)})
+	if want := c.clock.Add(time.Minute + time.Second + n.cfg.RoundTrip); until != want {
+		t.Errorf("until %v, want %v", until, want)
+	}
+}
