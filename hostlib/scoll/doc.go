@@ -27,6 +27,13 @@
 // subset of its living members. A [Liveness], such as membership's, says which nodes
 // live.
 //
+// Where hosts have certificates, a request runs only if it is proven that its root has
+// sent it, as it is, whoever has passed it on; bulk data is given to the children that a
+// request went to, and to nobody else. Which roots may call a service, and make its
+// groups, is for its [Access] to say: all with a certificate of the same authority, or
+// those of a [Rule]. docs/server-collectives.md has what that holds against, and what it
+// does not: a reply is what the nodes beneath have made of it.
+//
 // The host connects to each neighbour in the node's trees on demand, with separate
 // connections for large replies and for bulk data, which delay no message. A node whose
 // loop falls behind stops reading, so senders wait; no message is dropped for lack of a

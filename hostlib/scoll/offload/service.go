@@ -39,6 +39,9 @@ type Config[T reduce.Element] struct {
 	// vector, which is zero. It runs once for a request, one request after the
 	// other. An error is reported to the root as that of this node.
 	Run func(r *Request, vector []T) error
+	// Access says which hosts may call the service, and make its groups, over hosts. In the
+	// switches members take requests from the root of their Spec alone.
+	Access scoll.Access
 	// RoundTrip and Timeout are R and P: a request is back from the switches
 	// within 2R + P, or counts as lost there. 10 ms and 0 by default.
 	RoundTrip, Timeout time.Duration
@@ -110,6 +113,7 @@ func (s *Service[T]) Over() *scoll.Service { return s.over }
 func (s *Service[T]) callbacks() scoll.Callbacks {
 	element := reduce.TypeOf[T]()
 	return scoll.Aggregation{
+		Access: s.cfg.Access,
 		Check: func(r *scoll.Request) error {
 			_, _, _, err := s.read(r.Payload())
 			return err
