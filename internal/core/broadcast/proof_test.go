@@ -100,7 +100,7 @@ func TestProofsByTagsAndSignatures(t *testing.T) {
 		t.Errorf("to children alone goes %+v", p)
 	}
 
-	many := newProven(100, binomial)
+	many := newProven(200, binomial)
 	if err := many.create(0, false); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 // Bounds of a proof.
 const (
 	TagSize       = 8
-	MostTags      = 64
+	MostTags      = 128
 	SignatureSize = ed25519.SignatureSize
 )
 
