@@ -252,7 +252,7 @@ func (n *testNode) run(call Call) {
 			}
 		}
 		if !v.IsRoot {
-			n.bulk[call.Request] = make([]byte, min(v.Bulk, 1<<20)) // forged ones have more
+			n.bulk[call.Request] = make([]byte, min(v.Bulk, 64<<20)) // forged ones have more
 		}
 		in.BulkRoom = uint64(len(n.bulk[call.Request]))
 	case IncomingRequest:
