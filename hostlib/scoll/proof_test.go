@@ -120,6 +120,40 @@ func TestFinding3HopAltersAndReplays(t *testing.T) {
 	}
 }
 
+// TestProofsAfterRestarts: a member that has restarted, and a root, find new keys.
+func TestProofsAfterRestarts(t *testing.T) {
+	const nodes = 4
+	files := trusted(t, names(nodes)...)
+	c := start(t, nodes, func(i int, cfg *config) { cfg.host.TLS = files(i) })
+	c.rolls()
+	spec := scoll.GroupSpec{Name: "chain", Tree: scoll.KAry(1)}
+	c.group(0, spec)
+	for _, again := range []int{nodes - 1, 0} {
+		if err := c.nodes[again].Close(background(t)); err != nil {
+			t.Fatal(err)
+		}
+		cfg := c.settings(c.nodes[again].Name())
+		cfg.host.TLS = files(again)
+		n, err := open(background(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.nodes[again] = n
+		c.set(n.Name(), n.host.Addr())
+		if c.service[again], err = n.Register(testService, (&rollCall{node: n.Name()}).callbacks()); err != nil {
+			t.Fatal(err)
+		}
+		await(t, n.Name()+" to take part", func() bool { // others may not have noticed that it has restarted
+			g, err := c.tryGroup(0, spec)
+			if err != nil {
+				return false
+			}
+			r, err := call(t, g, scoll.Broadcast{})
+			return err == nil && heard(r) == sorted(nodes)
+		})
+	}
+}
+
 // TestReplyOfAnother: of a child's reply nobody else can give a part, though it knows the
 // request; with a certificate as well.
 func TestReplyOfAnother(t *testing.T) {
@@ -137,10 +171,10 @@ func TestReplyOfAnother(t *testing.T) {
 	}
 }
 
-// TestFinding7IncarnationIsProven: without certificates a stranger under the name of a
-// node, in the latest incarnation that there is, gets neither its requests run for long,
-// nor keeps it out; with certificates it is not heard at all.
-func TestFinding7IncarnationIsProven(t *testing.T) {
+// TestFinding7NameIsCertified: a stranger without a certificate, under the name of a node
+// and in the latest incarnation that there is, is not heard, and does not keep that node
+// out. TestFinding7NameIsFree has what holds where nobody has certificates.
+func TestFinding7NameIsCertified(t *testing.T) {
 	h := newHop(t)
 	h.cluster.group(0, scoll.GroupSpec{Name: "before", Targets: h.cluster.targets()})
 	f := h.cluster.forgeIn("n1", ^uint64(0)-1) // without a certificate
