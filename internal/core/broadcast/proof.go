@@ -67,11 +67,11 @@ func newProofs() proofs {
 // proves reports whether requests have to prove their roots.
 func (c *Core) proves() bool { return c.cfg.Key != nil }
 
-// verdictOf is what is known of a request's root.
-type verdictOf uint8
+// standing is what is known of a request's root.
+type standing uint8
 
 const (
-	isProven verdictOf = iota
+	isProven standing = iota
 	isForged
 	isStale
 	isUnknown // its root is to be asked
@@ -79,7 +79,7 @@ const (
 
 // examine finds out whether a request is its root's. The connection shows who has sent
 // it, so that only what others pass on needs a proof.
-func (c *Core) examine(from broadcastmsg.Node, m *broadcastmsg.Request) verdictOf {
+func (c *Core) examine(from broadcastmsg.Node, m *broadcastmsg.Request) standing {
 	if !c.proves() || from == m.Root {
 		return isProven
 	}
