@@ -43,7 +43,13 @@ func Read(p Program) (State, error) {
 type reader struct {
 	state    State
 	children map[uint64]map[uint64]Child // by index of the epoch, then of the child
-	parents  map[uint64]netip.AddrPort
+	parents  map[uint64]parent
+}
+
+// parent is what the entry of an epoch's parent says.
+type parent struct {
+	addr   netip.AddrPort
+	cookie uint64
 }
 
 // take reads what an entry alone says. The local routes and the rewriting
@@ -65,9 +71,9 @@ func (r *reader) take(e *Entry) error {
 		})
 	case ActionEpoch:
 		r.state.Epochs = append(r.state.Epochs, Epoch{
-			Tree: int(v.key(0)), Epoch: uint32(v.key(1)), Index: int(v.param(0)), Serial: v.param(1), Cookie: v.param(2),
-			SlotBase: int(v.param(3)), Window: uint32(v.param(4)+1) / 2, ChunkBytes: int(v.param(7)),
-			Probes: int(v.param(8)), Own: uint16(v.param(9)),
+			Tree: int(v.key(0)), Epoch: uint32(v.key(1)), Index: int(v.param(0)), Serial: v.param(1),
+			SlotBase: int(v.param(2)), Window: uint32(v.param(3)+1) / 2, ChunkBytes: int(v.param(6)),
+			Probes: int(v.param(7)), Own: uint16(v.param(8)),
 		})
 	case ActionChild:
 		at := v.key(0)
@@ -77,12 +83,12 @@ func (r *reader) take(e *Entry) error {
 		if r.children[at] == nil {
 			r.children[at] = map[uint64]Child{}
 		}
-		r.children[at][v.param(0)] = Child{Addr: v.neighbour(), Lowest: uint32(v.param(3))}
+		r.children[at][v.param(0)] = Child{Addr: v.neighbour(), Lowest: uint32(v.param(3)), Cookie: v.param(4)}
 	case ActionParent:
 		if r.parents == nil {
-			r.parents = map[uint64]netip.AddrPort{}
+			r.parents = map[uint64]parent{}
 		}
-		r.parents[v.key(0)] = v.neighbour()
+		r.parents[v.key(0)] = parent{v.neighbour(), v.param(0)}
 	case ActionLocal, ActionNeighbour:
 	default:
 		return fmt.Errorf("%w: an entry of table %#x with action %#x", ErrProgram, e.Table, e.Action)
@@ -105,7 +111,8 @@ func (r *reader) finish() error {
 			}
 			e.Children = append(e.Children, c)
 		}
-		e.Parent = r.parents[uint64(e.Index)]
+		p := r.parents[uint64(e.Index)]
+		e.Parent, e.Cookie = p.addr, p.cookie
 	}
 	slices.SortFunc(r.state.Ports, func(a, b Port) int { return cmp.Compare(a.Number, b.Number) })
 	slices.SortFunc(r.state.Routes, func(a, b Route) int {
@@ -158,7 +165,7 @@ func (v *values) ip(n uint64) netip.Addr {
 
 // neighbour returns the address in the key of an entry of the neighbours.
 func (v *values) neighbour() netip.AddrPort {
-	return netip.AddrPortFrom(v.ip(v.key(1)), uint16(v.key(2)))
+	return netip.AddrPortFrom(v.ip(v.key(2)), uint16(v.key(3)))
 }
 
 // number returns a value of up to 64 bits, whatever zeros it begins with.

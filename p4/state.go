@@ -16,6 +16,8 @@ const (
 	MaxSerial = 1<<SerialBits - 1
 	MaxRank   = 1<<24 - 1
 	MinChunk  = 16 // bytes: one element of any kind
+
+	maxCookie = 1<<48 - 1
 )
 
 // MAC is an address of a link.
@@ -46,6 +48,7 @@ type Tree struct {
 type Child struct {
 	Addr   netip.AddrPort // where it sends from, and gets its results
 	Lowest uint32         // lowest rank beneath it, its own if it is a host
+	Cookie uint64         // the secret of the two, 48 bits, in packets of both directions
 }
 
 // Epoch is one epoch of a tree. It has the fields of an aggregate.Config that a
@@ -60,12 +63,12 @@ type Epoch struct {
 	SlotBase int    // first of its 2*Window slots
 
 	Epoch      uint32
-	Cookie     uint64         // 48 bits
 	Window     uint32         // in chunks, a power of two
 	ChunkBytes int            // largest payload of a packet, in bytes, up to Chunk
 	Children   []Child        // in rising order of Lowest, up to Children; no address twice
 	Parent     netip.AddrPort // zero value: this switch is the root
 	Own        uint16         // this switch's own child index at its parent
+	Cookie     uint64         // the secret of this switch and its parent, as a Child's; of no use to the root
 	Probes     int            // unanswered probes to the parent after which it counts as lost, up to MaxProbes; 0: never
 }
 
@@ -176,7 +179,7 @@ func (s *State) validateEpoch(e *Epoch) error {
 		return bad("want 1 to %d, the newest of its tree", t.Newest)
 	case e.Serial == 0 || e.Serial > MaxSerial:
 		return bad("serial number %d, want 1 to %d", e.Serial, uint64(MaxSerial))
-	case e.Cookie > 1<<48-1:
+	case e.Cookie > maxCookie:
 		return bad("cookie of more than 48 bits")
 	case bits.OnesCount32(e.Window) != 1 || e.Window > Slots/2:
 		return bad("window %d, want a power of two up to %d", e.Window, Slots/2)
@@ -209,6 +212,8 @@ func (s *State) validateNeighbours(e *Epoch) error {
 			return fmt.Errorf("child %d has lowest rank %d, largest is %d", i, c.Lowest, MaxRank)
 		case i > 0 && c.Lowest <= e.Children[i-1].Lowest:
 			return fmt.Errorf("child %d has lowest rank %d after %d", i, c.Lowest, e.Children[i-1].Lowest)
+		case c.Cookie > maxCookie:
+			return fmt.Errorf("child %d has a cookie of more than 48 bits", i)
 		case seen[c.Addr]:
 			return fmt.Errorf("child %d has another neighbour's address %v", i, c.Addr)
 		}

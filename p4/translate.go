@@ -72,26 +72,31 @@ func (s *State) rewriteEntries(e *Epoch) []Entry {
 	var all []Entry
 	for i, c := range e.Children {
 		way, _ := s.way(c.Addr)
-		all = append(all, rewriteEntry(e, instance(i), c.Addr, way.MAC, uint16(i)))
+		all = append(all, rewriteEntry(e, instance(i), c.Addr, way.MAC, uint16(i), c.Cookie))
 	}
 	if !e.root() {
 		way, _ := s.way(e.Parent)
-		all = append(all, rewriteEntry(e, Parent, e.Parent, way.MAC, e.Own))
+		all = append(all, rewriteEntry(e, Parent, e.Parent, way.MAC, e.Own, e.Cookie))
 	}
 	return all
 }
 
-// neighbourEntries report whose a source address is.
+// neighbourEntries report whose a source address is. Packets of a neighbour come in by
+// the port by which packets to it leave.
 func (s *State) neighbourEntries(e *Epoch) []Entry {
 	var all []Entry
 	for i, c := range e.Children {
+		port := s.portTo(c.Addr)
 		all = append(all, Entry{
-			Table: TableNeighbours, Match: neighbourKey(e, c.Addr),
-			Action: ActionChild, Params: [][]byte{u16(uint16(i)), u32(1 << i), u16(s.portTo(c.Addr)), u24(c.Lowest)},
+			Table: TableNeighbours, Match: neighbourKey(e, port, c.Addr),
+			Action: ActionChild, Params: [][]byte{u16(uint16(i)), u32(1 << i), u16(port), u24(c.Lowest), u48(c.Cookie)},
 		})
 	}
 	if !e.root() {
-		all = append(all, Entry{Table: TableNeighbours, Match: neighbourKey(e, e.Parent), Action: ActionParent})
+		all = append(all, Entry{
+			Table: TableNeighbours, Match: neighbourKey(e, s.portTo(e.Parent), e.Parent),
+			Action: ActionParent, Params: [][]byte{u48(e.Cookie)},
+		})
 	}
 	return all
 }
@@ -143,31 +148,32 @@ func (s *State) epochEntry(e *Epoch) Entry {
 		},
 		Action: ActionEpoch,
 		Params: [][]byte{
-			u16(uint16(e.Index)), u48(e.Serial), u48(e.Cookie), u32(uint32(e.SlotBase)), u32(2*e.Window - 1),
+			u16(uint16(e.Index)), u48(e.Serial), u32(uint32(e.SlotBase)), u32(2*e.Window - 1),
 			u32(1<<len(e.Children) - 1), {root}, u16(uint16(e.ChunkBytes)), {byte(e.Probes)}, u16(e.Own),
 			u24(e.Children[0].Lowest), u16(parent),
 		},
 	}
 }
 
-func neighbourKey(e *Epoch, a netip.AddrPort) []Field {
+func neighbourKey(e *Epoch, port uint16, a netip.AddrPort) []Field {
 	return []Field{
 		{ID: FieldNeighboursEpoch, Value: u16(uint16(e.Index))},
+		{ID: FieldNeighboursPort, Value: u16(port)},
 		{ID: FieldNeighboursAddress, Value: ip(a.Addr())},
 		{ID: FieldNeighboursUDP, Value: u16(a.Port())},
 	}
 }
 
 // rewriteEntry is about one neighbour; child is the index that packets to it
-// carry.
-func rewriteEntry(e *Epoch, instance uint16, a netip.AddrPort, mac MAC, child uint16) Entry {
+// carry, and cookie their secret.
+func rewriteEntry(e *Epoch, instance uint16, a netip.AddrPort, mac MAC, child uint16, cookie uint64) Entry {
 	return Entry{
 		Table: TableRewrite,
 		Match: []Field{
 			{ID: FieldRewriteEpoch, Value: u16(uint16(e.Index))},
 			{ID: FieldRewriteInstance, Value: u16(instance)},
 		},
-		Action: ActionNeighbour, Params: [][]byte{mac[:], ip(a.Addr()), u16(a.Port()), u16(child)},
+		Action: ActionNeighbour, Params: [][]byte{mac[:], ip(a.Addr()), u16(a.Port()), u16(child), u48(cookie)},
 	}
 }
 

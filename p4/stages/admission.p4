@@ -6,12 +6,11 @@ control Admission(inout headers hdr, inout metadata m) {
     // it ends all earlier ones.
     register<serial_t>(TREES) begun;
 
-    action epoch(bit<16> index, serial_t serial, bit<48> cookie, bit<32> slot_base, bit<32> slot_mask,
+    action epoch(bit<16> index, serial_t serial, bit<32> slot_base, bit<32> slot_mask,
                  children_t everyone, bit<8> root, bit<16> chunk_bytes, bit<8> probes, bit<16> own, rank_t lowest,
                  bit<16> parent_port) {
         m.epoch = index;
         hdr.tree.serial = serial;
-        hdr.tree.cookie = cookie;
         hdr.tree.slot_base = slot_base;
         hdr.tree.slot_mask = slot_mask;
         hdr.tree.everyone = everyone;
@@ -35,20 +34,23 @@ control Admission(inout headers hdr, inout metadata m) {
 
     // The lowest rank beneath a child is for readers of the entries.
     @noWarn("unused")
-    action child(bit<16> index, children_t one, bit<16> port, rank_t lowest) {
+    action child(bit<16> index, children_t one, bit<16> port, rank_t lowest, bit<48> cookie) {
         m.sender = CHILD;
+        hdr.tree.cookie = cookie;
         hdr.tree.child = index;
         hdr.tree.one = one;
         hdr.tree.child_port = port;
     }
 
-    action parent() {
+    action parent(bit<48> cookie) {
         m.sender = OWN_PARENT;
+        hdr.tree.cookie = cookie;
     }
 
     table neighbours {
         key = {
             m.epoch: exact @name("epoch");
+            m.port: exact @name("port");
             hdr.ipv4.source: exact @name("address");
             hdr.udp.source: exact @name("udp");
         }
@@ -83,8 +85,6 @@ control Admission(inout headers hdr, inout metadata m) {
             recall();
             if (hdr.tree.serial < hdr.tree.begun) {
                 m.outcome = DROP_STALE;
-            } else if (hdr.chunk.cookie != hdr.tree.cookie) {
-                m.outcome = DROP_COOKIE;
             } else {
                 neighbours.apply();
                 // A packet from a child has the child's index; any other must
@@ -102,10 +102,14 @@ control Admission(inout headers hdr, inout metadata m) {
                     m.outcome = DROP_CHILD;
                 }
                 if (m.outcome == 0) {
-                    if (hdr.tree.serial > hdr.tree.begun) {
-                        end_those_before();
+                    if (hdr.chunk.cookie != hdr.tree.cookie) {
+                        m.outcome = DROP_COOKIE;
+                    } else {
+                        if (hdr.tree.serial > hdr.tree.begun) {
+                            end_those_before();
+                        }
+                        admit();
                     }
-                    admit();
                 }
             }
         }

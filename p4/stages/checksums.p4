@@ -1,8 +1,9 @@
 // Checksums of IPv4 and UDP. Absent blocks do not count; bytes that the parser
 // left unread do.
 //
-// The sum over a whole valid packet, including its checksum, is 0, whether a
-// zero was sent as 0xffff or as 0.
+// The sum over a whole valid packet, including its checksum, is 0. One of UDP that
+// computes to 0 is sent as 0xffff, because 0 means none, which no switch accepts for
+// its trees: the second update of UDP's sees what the first has written.
 
 #define IPV4_SUMMED \
     hdr.ipv4.version, hdr.ipv4.words, hdr.ipv4.service, hdr.ipv4.length, \
@@ -31,5 +32,7 @@ control Sum(inout headers hdr, inout metadata m) {
         update_checksum(m.addressed == 1, { IPV4_SUMMED }, hdr.ipv4.checksum, HashAlgorithm.csum16);
         update_checksum_with_payload(m.addressed == 1 && hdr.udp.isValid(),
             { UDP_SUMMED }, hdr.udp.checksum, HashAlgorithm.csum16);
+        update_checksum(m.addressed == 1 && hdr.udp.isValid() && hdr.udp.checksum == 0,
+            { m.zero }, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }

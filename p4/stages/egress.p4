@@ -21,12 +21,13 @@ control Outbound(inout headers hdr, inout metadata m, inout standard_metadata_t 
         size = PORTS;
     }
 
-    action neighbour(bit<48> mac, bit<32> address, bit<16> udp, bit<16> child) {
+    action neighbour(bit<48> mac, bit<32> address, bit<16> udp, bit<16> child, bit<48> cookie) {
         hdr.ethernet.destination = mac;
         hdr.ipv4.destination = address;
         hdr.udp.source = hdr.udp.destination;  // of the tree
         hdr.udp.destination = udp;
         hdr.chunk.child = child;
+        hdr.chunk.cookie = cookie;
     }
 
     action nobody() {

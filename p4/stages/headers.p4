@@ -136,11 +136,14 @@ header block_64_t { bit<64> value; }
 header block_32_t { bit<32> value; }
 header block_16_t { bit<16> value; }
 
-// On the loop, after the Ethernet header: the number of rounds, and as many
-// pads.
+// On the loop, after the Ethernet header: the number of rounds, the port by which
+// the packet came to the switch, and as many pads.
 header loop_t {
     bit<8> rounds;
+    bit<16> port;
 }
+
+const bit<16> LOOP_HEADER_BYTES = 3;
 
 header pad_t {
     bit<2048> first;
@@ -159,7 +162,7 @@ header tree_t {
     bit<32> newest;
     serial_t serial;
     serial_t begun;
-    bit<48> cookie;
+    bit<48> cookie;  // with the neighbour
     bit<32> slot_base;
     bit<32> slot_mask;
     children_t everyone;
@@ -296,6 +299,7 @@ struct metadata {
     bit<16> room;    // bytes that the packet can still grow by
     bit<16> padding; // bytes that are of the loop
 
+    bit<16> port;    // by which the packet came to the switch, before any loop
     bit<8> local;
     bit<2> sender;
 

@@ -63,7 +63,7 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                 discard(DISCARD_PROTOCOL);
             }
         } else {
-            unwind.apply(hdr, m);
+            unwind.apply(hdr, m, std);
             m.addressed = (bit<1>)(hdr.packet_out.isValid());
             forward.apply(hdr, m, std);
             if (m.outcome != 0) {
@@ -76,6 +76,8 @@ control Inbound(inout headers hdr, inout metadata m, inout standard_metadata_t s
                 discard(DISCARD_LOCAL);
             } else if (!trees.apply().hit) {
                 discard(DISCARD_LOCAL);
+            } else if (hdr.udp.checksum == 0) {
+                discard(DISCARD_CHECKSUM);
             } else if ((bit<32>)hdr.ipv4.length + (bit<32>)(LINK_BYTES + m.padding) != std.packet_length || hdr.udp.length + IPV4_BYTES != hdr.ipv4.length) {
                 discard(DISCARD_LENGTH);
             } else {

@@ -7,14 +7,16 @@
 // no loop: there, LOOP_BYTES can be a whole chunk.
 
 // Unwind removes the loop's headers from a packet, and computes its room.
-control Unwind(inout headers hdr, inout metadata m) {
+control Unwind(inout headers hdr, inout metadata m, in standard_metadata_t std) {
     action first() {
         m.room = LOOP_BYTES;
+        m.port = (bit<16>)std.ingress_port;
     }
 
     action later() {
         m.room = LOOP_BYTES * ((bit<16>)hdr.loop.rounds + 1);
-        m.padding = LOOP_BYTES * (bit<16>)hdr.loop.rounds + 1;
+        m.padding = LOOP_BYTES * (bit<16>)hdr.loop.rounds + LOOP_HEADER_BYTES;
+        m.port = hdr.loop.port;
         hdr.ethernet.type = ETHERTYPE_IPV4;
         hdr.pad0.setInvalid();
         hdr.pad1.setInvalid();
@@ -56,6 +58,7 @@ control Round(inout headers hdr, inout metadata m, inout standard_metadata_t std
         hdr.ethernet.type = ETHERTYPE_LOOP;
         hdr.loop.setValid();
         hdr.loop.rounds = 1;
+        hdr.loop.port = m.port;
         hdr.pad0.setValid();
         hdr.pad0.first = 0;
         hdr.pad0.second = 0;

@@ -6,9 +6,9 @@
 const bit<8> DROP_GROUP = 1;
 const bit<8> DROP_EPOCH = 2;
 const bit<8> DROP_STALE = 3;
-const bit<8> DROP_COOKIE = 4;
-const bit<8> DROP_ADDRESS = 5;
-const bit<8> DROP_CHILD = 6;
+const bit<8> DROP_ADDRESS = 4;
+const bit<8> DROP_CHILD = 5;
+const bit<8> DROP_COOKIE = 6;
 const bit<8> DROP_SIZE = 7;
 const bit<8> DROP_BODY = 8;
 const bit<8> DROP_LATE = 9;
@@ -48,7 +48,7 @@ const bit<8> LOOPED = 51;           // it needs more room: it loops, and gets it
 const int OUTCOMES = 64;  // counters a tree
 
 const bit<8> DISCARD_PARSER = 1;    // the packet ends before its headers do
-const bit<8> DISCARD_CHECKSUM = 2;  // of IPv4 or UDP
+const bit<8> DISCARD_CHECKSUM = 2;  // of IPv4 or UDP; for a tree, also none of UDP
 const bit<8> DISCARD_PROTOCOL = 3;  // not IPv4
 const bit<8> DISCARD_TTL = 4;
 const bit<8> DISCARD_ROUTE = 5;     // no prefix matches its address

@@ -5,6 +5,7 @@ control Tally(inout headers hdr, inout metadata m) {
     counter(EPOCHS * TRAFFICS, CounterType.packets) traffic;  // per epoch, for leases
     // Per epoch and neighbour, as it arrived: not again after the loop.
     counter(EPOCHS * NEIGHBOURS, CounterType.packets_and_bytes) received;
+    counter(EPOCHS * NEIGHBOURS, CounterType.packets) forged;
 
     action outcome() {
         outcomes.count((bit<32>)m.tree * OUTCOMES + (bit<32>)m.outcome);
@@ -19,6 +20,11 @@ control Tally(inout headers hdr, inout metadata m) {
         received.count((bit<32>)m.epoch * NEIGHBOURS + (m.sender == CHILD ? (bit<32>)hdr.tree.child + 1 : 0));
     }
 
+    // A packet in a neighbour's name without its cookie.
+    action forgery() {
+        forged.count((bit<32>)m.epoch * NEIGHBOURS + (m.sender == CHILD ? (bit<32>)hdr.tree.child + 1 : 0));
+    }
+
     action up() {
         traffic.count((bit<32>)m.epoch * TRAFFICS + TRAFFIC_UP);
     }
@@ -31,6 +37,9 @@ control Tally(inout headers hdr, inout metadata m) {
             }
         } else {
             outcome();
+            if (m.outcome == DROP_COOKIE) {
+                forgery();
+            }
         }
         if (m.up == 1) {
             up();
