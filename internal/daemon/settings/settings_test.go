@@ -2,12 +2,15 @@ package settings_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
@@ -664,10 +667,17 @@ func TestTargetGNMI(t *testing.T) {
 // password, and says which cannot be read.
 func TestTargetTLS(t *testing.T) {
 	dir := t.TempDir()
-	server := httptest.NewTLSServer(nil)
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	server.StartTLS()
 	defer server.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string][]byte{
 		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "empty.pem": nil, "password": []byte("secret\r\nnot this\n"),
+		"own.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
@@ -692,6 +702,20 @@ func TestTargetTLS(t *testing.T) {
 	if c, err := config.Target.TLS(); err != nil || c.ServerName != "leaf-0" || c.RootCAs == nil || c.InsecureSkipVerify {
 		t.Errorf("%+v, %v", c, err)
 	}
+	config, err = read(", tls: {authority: ca.pem, name: example.com, certificate: ca.pem, key: own.key}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := config.Target.TLS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: own}}
+	answer, err := client.Get(server.URL)
+	if err != nil {
+		t.Fatalf("a server that asks for a certificate: %v", err)
+	}
+	_ = answer.Body.Close()
 	if err := os.Rename(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "old.pem")); err != nil {
 		t.Fatal(err)
 	}

@@ -101,6 +101,8 @@ func bind(local netip.AddrPort) (fd int, at netip.AddrPort, err error) {
 	}
 	if !isV4 {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+	} else {
+		refuseUnsummed(fd)
 	}
 	var name unix.RawSockaddrInet6
 	length := setSockaddr(&name, local, isV4)

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"math"
 	"net"
 	"unsafe"
 
@@ -42,6 +43,20 @@ func enlargeSend(fd, size int) error {
 		return nil
 	}
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, size/2)
+}
+
+// refuseUnsummed has the kernel drop datagrams without a UDP checksum, which IPv4 allows,
+// and count them as it counts those that find the receive buffer full. A checksum that a
+// device has yet to compute is not 0. Where filters are not allowed, they are taken.
+func refuseUnsummed(fd int) {
+	const checksumAt = 6 // of a UDP header, where the filter of a UDP socket begins
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: checksumAt},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K},
+		{Code: unix.BPF_RET | unix.BPF_K, K: math.MaxUint32},
+	}
+	_ = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
 }
 
 // The same of a socket that the net package has.
