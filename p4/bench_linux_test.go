@@ -28,7 +28,7 @@ func BenchmarkOnBMv2(b *testing.B) {
 	p.begin()
 	cfg := &switchreduce.Config{
 		Group: 9, Epoch: 2, Cookie: 7, Window: 64, ChunkBytes: 1432, Parent: addr('p'),
-		Children: []switchreduce.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('b'), Lowest: 1}},
+		Children: []switchreduce.Child{{Addr: addr('a'), Lowest: 0, Cookie: 7}, {Addr: addr('b'), Lowest: 1, Cookie: 7}},
 	}
 	p.install(cfg)
 	b.Run("forward", func(b *testing.B) {

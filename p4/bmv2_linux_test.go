@@ -77,6 +77,7 @@ type pipeline struct {
 	sockets [switchPorts + 1]int // by port, from 1; raw ones at the other end of its link
 	state   p4.State
 	serial  uint64
+	forged  map[int]uint64 // by cell
 	marks   uint64
 	counted map[int]uint64 // outcomes of the tree in use
 	agent   *switchreduce.Core
@@ -91,7 +92,7 @@ type pipeline struct {
 
 func newPipeline(t testing.TB) *pipeline {
 	t.Helper()
-	p := &pipeline{t: t}
+	p := &pipeline{t: t, forged: map[int]uint64{}}
 	p.link("lo")
 	args := []string{"--no-p4", "--device-id", "1"}
 	for port := 1; port <= switchPorts; port++ {
@@ -227,11 +228,11 @@ func (p *pipeline) install(cfg *switchreduce.Config) {
 	base := 8 + t.Index%2*(p4.BlockSlots-10) + int(p.serial%3)*4
 	e := p4.Epoch{
 		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: base,
-		Epoch: cfg.Epoch, Cookie: cfg.Cookie, Window: cfg.Window, ChunkBytes: cfg.ChunkBytes,
-		Parent: cfg.Parent, Own: cfg.Index, Probes: cfg.Probes,
+		Epoch: cfg.Epoch, Window: cfg.Window, ChunkBytes: cfg.ChunkBytes,
+		Parent: cfg.Parent, Own: cfg.Index, Cookie: cfg.Cookie, Probes: cfg.Probes,
 	}
 	for _, c := range cfg.Children {
-		e.Children = append(e.Children, p4.Child{Addr: c.Addr, Lowest: c.Lowest})
+		e.Children = append(e.Children, p4.Child{Addr: c.Addr, Lowest: c.Lowest, Cookie: c.Cookie})
 	}
 	p.state.Epochs = append(p.state.Epochs, e)
 	p.write()
@@ -286,10 +287,13 @@ func (p *pipeline) outcomes() (all []string) {
 	return all
 }
 
-func (p *pipeline) packet(from netip.AddrPort, b []byte, damage string) ([]sent, []string) {
+func (p *pipeline) packet(from netip.AddrPort, port uint16, b []byte, damage string) ([]sent, []string) {
 	p.last, p.from, p.damage = b, from, damage
-	out := p.pass(from, b, damage)
+	out := p.pass(from, port, b, damage)
 	outcomes := p.outcomes()
+	if slices.Contains(outcomes, p4.DropCookie.String()) {
+		outcomes = append(outcomes, p.forgeries()...)
+	}
 	if slices.Contains(outcomes, p4.Looped.String()) {
 		out, outcomes = p.await(out, outcomes)
 	}
@@ -300,6 +304,29 @@ func (p *pipeline) packet(from netip.AddrPort, b []byte, damage string) ([]sent,
 		outcomes = append(outcomes, more...)
 	}
 	return out, outcomes
+}
+
+// forgeries returns in whose names packets without their cookie have come since the
+// last call.
+func (p *pipeline) forgeries() (all []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, e := range p.state.Epochs {
+		cells := []int{e.Index * p4.Neighbours}
+		names := []string{"p"}
+		for i := range e.Children {
+			cells, names = append(cells, cells[0]+1+i), append(names, string(rune('a'+i)))
+		}
+		counts, err := p.client.Cells(ctx, p4.CounterForged, cells)
+		p.must(err)
+		for i, c := range counts {
+			for range c.Packets - p.forged[cells[i]] {
+				all = append(all, forgedText(e.Epoch, names[i]))
+			}
+			p.forged[cells[i]] = c.Packets
+		}
+	}
+	return all
 }
 
 // await waits for the outcome of a packet that goes round, which marks overtake,
@@ -343,16 +370,18 @@ func (p *pipeline) relay(from netip.AddrPort, b []byte, out []sent) ([]sent, []s
 	}, nil), outcome
 }
 
-// pass sends a packet to the switch and returns what leaves it.
-func (p *pipeline) pass(from netip.AddrPort, b []byte, damage string) []sent {
-	port := int(from.Addr().As4()[2])
-	to := netip.AddrPortFrom(p.state.Ports[port-1].Addr, p4.TreePort(p.tree().Index))
+// pass sends a packet to the switch by a port and returns what leaves it. It is for the
+// address that its sender knows.
+func (p *pipeline) pass(from netip.AddrPort, port uint16, b []byte, damage string) []sent {
+	to := netip.AddrPortFrom(p.state.Ports[from.Addr().As4()[2]-1].Addr, p4.TreePort(p.tree().Index))
 	frame := frameOf(udpPacket(from, to, b, true))
 	switch damage {
 	case "udp":
 		frame[linkBytes+ipBytes+udpBytes+5] ^= 0x10
 	case "ip":
 		frame[linkBytes+1] ^= 0x10
+	case "none":
+		clear(frame[linkBytes+ipBytes+6 : linkBytes+ipBytes+udpBytes])
 	case "frame":
 		frame = frame[:len(frame)-3]
 	}

@@ -12,7 +12,7 @@
 //	       | to one of its trees                                             |
 //	     Soundness -- a fault -----------------------------------.           |
 //	       |                                                     |           |
-//	     Admission -- group, tree, epoch, cookie, sender --------|           |
+//	     Admission -- group, tree, epoch, sender, cookie --------|           |
 //	       |                                                     |           |
 //	     Slot -- Contribution, Probe, Answer, Reported --- dropped --|           |
 //	       |       '-- not reduced here --> CPU port: the agent   |           |
@@ -82,9 +82,10 @@
 //   - At most Children children, Chunk bytes, MaxProbes probes, and no two
 //     neighbours of an epoch at one address: Translate refuses others.
 //   - No keep-alive of its own, see above.
-//   - A damaged or truncated packet is a Discard; the core never sees one.
-//   - A UDP checksum that computes to 0 is sent as 0 (no checksum), not as
-//     0xffff: one packet in 65,536 has none.
+//   - A damaged or truncated packet, or one without a UDP checksum, is a Discard; the
+//     core never sees one.
+//   - A neighbour is also known by the port by which its packets come in: the one by
+//     which packets to it leave. One that comes in by another port is a stranger's.
 //   - A few packets change their order: see the loop below.
 //
 // # The loop

@@ -20,10 +20,10 @@ func ExampleTranslate() {
 		},
 		Trees: []p4.Tree{{Index: 0, Group: 9, Newest: 2}},
 		Epochs: []p4.Epoch{{
-			Tree: 0, Index: 0, Serial: 1, SlotBase: 0, Epoch: 2, Cookie: 0xc0ffee, Window: 64, ChunkBytes: p4.Chunk,
+			Tree: 0, Index: 0, Serial: 1, SlotBase: 0, Epoch: 2, Window: 64, ChunkBytes: p4.Chunk,
 			Children: []p4.Child{
-				{Addr: netip.MustParseAddrPort("10.0.1.1:4000"), Lowest: 0},
-				{Addr: netip.MustParseAddrPort("10.0.2.1:4000"), Lowest: 1},
+				{Addr: netip.MustParseAddrPort("10.0.1.1:4000"), Lowest: 0, Cookie: 0xc0ffee},
+				{Addr: netip.MustParseAddrPort("10.0.2.1:4000"), Lowest: 1, Cookie: 0xdecaf},
 			},
 		}},
 	}

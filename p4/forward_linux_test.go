@@ -28,11 +28,11 @@ func TestForwardingOnBMv2(t *testing.T) {
 	p.begin()
 	p.install(&switchreduce.Config{
 		Group: 9, Epoch: 2, Cookie: 7, Window: 4, ChunkBytes: 64,
-		Children: []switchreduce.Child{{Addr: addr('a')}}, Parent: addr('p'),
+		Children: []switchreduce.Child{{Addr: addr('a'), Cookie: 8}}, Parent: addr('p'),
 	})
 	host, own := addr('p').Addr(), p.state.Ports[1].Addr
 	tree := p4.TreePort(p.tree().Index)
-	probe := wire.Header{Type: wire.Probe, Group: 9, Epoch: 2, Cookie: 7, Chunk: 5}
+	probe := wire.Header{Type: wire.Probe, Group: 9, Epoch: 2, Cookie: 8, Chunk: 5}
 	header := make([]byte, wire.HeaderSize)
 	probe.Put(header)
 	udp := func(to netip.Addr, port uint16, b []byte) []byte {
@@ -70,7 +70,8 @@ func TestForwardingOnBMv2(t *testing.T) {
 		{name: "to the switch, fragment", packet: udp(own, tree, header), change: func(b []byte) { b[6] = 0x20 }, outcome: "discard local"},
 		{name: "longer than it says", packet: append(udp(own, tree, header), 0, 0), outcome: "discard length"},
 		{name: "IPv4 is longer than UDP", packet: append(udp(own, tree, header), 0, 0), change: func(b []byte) { b[3] += 2 }, outcome: "discard length"},
-		{name: "no UDP checksum", packet: udp(own, tree, header), change: func(b []byte) { clear(b[ipBytes+6 : ipBytes+8]) }, outcome: "asked-want"},
+		{name: "no UDP checksum", packet: udp(own, tree, header), change: func(b []byte) { clear(b[ipBytes+6 : ipBytes+8]) }, outcome: "discard checksum"},
+		{name: "to another switch's tree, no UDP checksum", packet: udp(host, tree, header), change: func(b []byte) { clear(b[ipBytes+6 : ipBytes+8]) }},
 		{name: "a tree's, with nothing", packet: udp(own, tree, nil), outcome: "fault-truncated"},
 	} {
 		frame := frameOf(c.packet)

@@ -1,6 +1,7 @@
 package p4_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"net/netip"
 )
@@ -33,7 +34,7 @@ func frameOf(packet []byte) []byte {
 }
 
 // udpPacket returns an IPv4 packet as switches send them, with its checksums or
-// without.
+// without. One of UDP that computes to 0 is 0xffff.
 func udpPacket(from, to netip.AddrPort, b []byte, summed bool) []byte {
 	p := make([]byte, ipBytes+udpBytes, ipBytes+udpBytes+len(b))
 	p[0], p[6], p[8], p[9] = 0x45, 0x40, ttl, protocolUDP
@@ -53,7 +54,7 @@ func udpPacket(from, to netip.AddrPort, b []byte, summed bool) []byte {
 	for i := 12; i < 20; i += 2 {
 		pseudo += uint32(binary.BigEndian.Uint16(p[i:]))
 	}
-	binary.BigEndian.PutUint16(p[ipBytes+6:], checksum(p[ipBytes:], pseudo))
+	binary.BigEndian.PutUint16(p[ipBytes+6:], cmp.Or(checksum(p[ipBytes:], pseudo), 0xffff))
 	return p
 }
 

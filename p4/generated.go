@@ -17,8 +17,9 @@ const (
 	FieldEpochsNumber      uint32 = 2 // 32 bits
 	TableNeighbours        uint32 = 36568004
 	FieldNeighboursEpoch   uint32 = 1 // 16 bits
-	FieldNeighboursAddress uint32 = 2 // 32 bits
-	FieldNeighboursUDP     uint32 = 3 // 16 bits
+	FieldNeighboursPort    uint32 = 2 // 16 bits
+	FieldNeighboursAddress uint32 = 3 // 32 bits
+	FieldNeighboursUDP     uint32 = 4 // 16 bits
 	TableTrees             uint32 = 36336620
 	FieldTreesUDP          uint32 = 1 // 16 bits
 	TablePorts             uint32 = 35576929
@@ -46,6 +47,7 @@ const (
 	CounterOutcomes  uint32 = 315653280 // 4096 cells
 	CounterTraffic   uint32 = 314223367 // 1024 cells
 	CounterReceived  uint32 = 311007089 // 16384 cells
+	CounterForged    uint32 = 314150702 // 16384 cells
 	CounterSent      uint32 = 311305833 // 16384 cells
 	CounterShortened uint32 = 304691332 // 16384 cells
 )
@@ -100,9 +102,9 @@ const (
 	DropGroup      Outcome = 1
 	DropEpoch      Outcome = 2
 	DropStale      Outcome = 3
-	DropCookie     Outcome = 4
-	DropAddress    Outcome = 5
-	DropChild      Outcome = 6
+	DropAddress    Outcome = 4
+	DropChild      Outcome = 5
+	DropCookie     Outcome = 6
 	DropSize       Outcome = 7
 	DropBody       Outcome = 8
 	DropLate       Outcome = 9
@@ -141,7 +143,7 @@ const (
 // The discards.
 const (
 	DiscardParser   Discard = 1 // the packet ends before its headers do
-	DiscardChecksum Discard = 2 // of IPv4 or UDP
+	DiscardChecksum Discard = 2 // of IPv4 or UDP; for a tree, also none of UDP
 	DiscardProtocol Discard = 3 // not IPv4
 	DiscardTTL      Discard = 4
 	DiscardRoute    Discard = 5 // no prefix matches its address
@@ -153,9 +155,9 @@ var outcomeNames = [Outcomes]string{
 	DropGroup:      "drop-group",
 	DropEpoch:      "drop-epoch",
 	DropStale:      "drop-stale",
-	DropCookie:     "drop-cookie",
 	DropAddress:    "drop-address",
 	DropChild:      "drop-child",
+	DropCookie:     "drop-cookie",
 	DropSize:       "drop-size",
 	DropBody:       "drop-body",
 	DropLate:       "drop-late",

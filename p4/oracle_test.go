@@ -1,6 +1,7 @@
 package p4_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -22,17 +23,52 @@ func (o *oracle) retire(epoch uint32) {
 	o.step(switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch})
 }
 
-// spoilt reports what a switch says of a packet that the core never sees.
-var spoilt = map[string]p4.Discard{"udp": p4.DiscardChecksum, "ip": p4.DiscardChecksum, "frame": p4.DiscardParser}
+// stranger is who sends to a port that is no neighbour's: the core knows no ports.
+var stranger = addr('x')
 
-func (o *oracle) packet(from netip.AddrPort, b []byte, damage string) ([]sent, []string) {
+// spoilt reports what a switch says of a packet that the core never sees.
+var spoilt = map[string]p4.Discard{"udp": p4.DiscardChecksum, "ip": p4.DiscardChecksum, "frame": p4.DiscardParser, "none": p4.DiscardChecksum}
+
+func (o *oracle) packet(from netip.AddrPort, port uint16, b []byte, damage string) ([]sent, []string) {
 	if damage != "" {
 		return nil, []string{"discard " + spoilt[damage].String()}
 	}
-	before := o.core.Counters()
+	if port != portOf(nameOf(from)[0]) {
+		from = stranger
+	}
+	before, forged := o.core.Counters(), o.forged()
 	out := o.step(switchreduce.Input{Kind: switchreduce.Packet, From: from, Packet: b})
 	after := o.core.Counters()
-	return out, outcomeOf(&before, &after, b, out)
+	return out, append(outcomeOf(&before, &after, b, out), grown(forged, o.forged())...)
+}
+
+// forged returns how many packets without a neighbour's cookie came in its name, by
+// name and epoch.
+func (o *oracle) forged() map[string]uint64 {
+	all := map[string]uint64{}
+	for _, e := range o.core.Traffic() {
+		for i, c := range e.Children {
+			all[forgedText(e.Epoch, string(rune('a'+i)))] = c.Forged
+		}
+		if e.Parent != nil {
+			all[forgedText(e.Epoch, "p")] = e.Parent.Forged
+		}
+	}
+	return all
+}
+
+func forgedText(epoch uint32, name string) string {
+	return fmt.Sprintf("forged in the name of %s in epoch %d", name, epoch)
+}
+
+// grown returns what has grown.
+func grown(before, after map[string]uint64) (all []string) {
+	for name, n := range after {
+		if n > before[name] {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 func (o *oracle) step(in switchreduce.Input) []sent {

@@ -60,7 +60,7 @@ func (w *writer) install() string {
 	if w.one(2) { // a window that grows or shrinks
 		w.window = 1 << w.r.IntN(4)
 	}
-	line := fmt.Sprintf("install epoch=%d window=%d probes=%d chunk=%d index=%d cookie=%d children=%s", epoch, w.window,
+	line := fmt.Sprintf("install epoch=%d window=%d probes=%d chunk=%d index=%d cookies=%d children=%s", epoch, w.window,
 		w.r.IntN(3), w.chunk, w.r.IntN(4), w.r.Uint32(), strings.Trim(strings.ReplaceAll(fmt.Sprint(w.ranks), " ", ","), "[]"))
 	if w.parent {
 		line += " parent=yes"
@@ -95,6 +95,8 @@ func (w *writer) next() string {
 		if word := w.wrong(); word != "damage=frame" || !strings.Contains(line, "cut=") {
 			line += " " + word
 		}
+	} else if w.one(12) {
+		line += " " + w.forgery()
 	}
 	if len(w.epochs) > 1 && w.one(20) {
 		line += fmt.Sprintf(" epoch=%d", w.epochs[w.r.IntN(len(w.epochs))])
@@ -127,6 +129,14 @@ func (w *writer) unfold(n uint32) {
 	for !w.one(3) {
 		w.plot = append(w.plot, fmt.Sprintf("%s probe %d", string(rune('a'+w.r.IntN(w.children))), n))
 	}
+}
+
+// neighbour returns the name of a child, or of the parent.
+func (w *writer) neighbour() byte {
+	if w.one(3) {
+		return 'p'
+	}
+	return 'a' + byte(w.r.IntN(w.children))
 }
 
 func (w *writer) packet(n uint32) string {
@@ -227,12 +237,21 @@ func (w *writer) elements(size int) string {
 	return fmt.Sprintf(" of=%d count=%d", n+w.r.IntN(3), n)
 }
 
+// forgery returns a word by which a packet comes in by another port, or has another
+// neighbour's cookie; or those that it should, by chance.
+func (w *writer) forgery() string {
+	if w.one(3) {
+		return fmt.Sprintf("port=%d", 1+w.r.IntN(3))
+	}
+	return "secret=" + string(w.neighbour())
+}
+
 // wrong returns a word that makes most packets wrong.
 func (w *writer) wrong() string {
 	words := []string{
 		"cookie=1", "group=8", "reserved=2", "epoch=1", "epoch=3", "epoch=1000", "child=%d", "version=2", "version=0",
 		"type=%d", "flags=%d", "exponent=1", "cut=%d", "pad=%d", "function=%d", "element=%d", "collective=%d",
-		"damage=udp", "damage=ip", "damage=frame",
+		"damage=udp", "damage=ip", "damage=frame", "damage=none",
 	}
 	word := words[w.r.IntN(len(words))]
 	if strings.Contains(word, "%d") {

@@ -22,7 +22,7 @@ import (
 // by the core that it must do as. Neighbours are named by a letter: p is the
 // parent, a, b, c ... are the children by index, x is a stranger.
 //
-//	install epoch=2 window=2 children=0,3 [parent=yes] [index=1] [probes=2] [chunk=64] [cookie=7] [tree=1] [group=9]
+//	install epoch=2 window=2 children=0,3 [parent=yes] [index=1] [probes=2] [chunk=64] [cookie=7|cookies=1] [group=9]
 //	retire epoch=2
 //	a contribution 5 [allreduce|reduce:R|broadcast:R|barrier] [sum ...] [int32 ...] [values ...] [source] [sink|nosink]
 //	p result 5 ...                    likewise
@@ -33,8 +33,12 @@ import (
 // change a field of the packet: epoch, cookie, tree, group, child, op, of (the
 // elements of the operation), count (of the chunk), exponent, version, type,
 // flags, kind (of an error). cut=N shortens the packet to N bytes, pad=N
-// lengthens it by N. damage=udp, ip, frame spoils a checksum, or loses the end
-// of the frame.
+// lengthens it by N. secret=b is the cookie of another neighbour; port=N is the port by
+// which the packet comes in, if that is not the sender's. damage=udp, ip, frame, none
+// spoils a checksum, loses the end of the frame, or leaves the checksum of UDP out.
+//
+// The parent has the cookie of the install line, and the children the numbers after it;
+// or all have random ones of a seed, cookies.
 type scene struct {
 	target target
 	cfgs   []switchreduce.Config // installed, in rising order
@@ -48,7 +52,7 @@ type target interface {
 	install(*switchreduce.Config)
 	retire(epoch uint32)
 	// packet takes a packet in and returns all that leave, and the outcome.
-	packet(from netip.AddrPort, b []byte, damage string) ([]sent, []string)
+	packet(from netip.AddrPort, port uint16, b []byte, damage string) ([]sent, []string)
 }
 
 // sent is a packet that has left.
@@ -128,7 +132,11 @@ func (s *scene) do(t *testing.T, line string) string {
 		return ""
 	}
 	from, b := s.build(t, plain, fields)
-	out, outcomes := s.target.packet(from, b, fields["damage"])
+	port := portOf(plain[0][0])
+	if v, ok := fields["port"]; ok {
+		port = uint16(number(t, v))
+	}
+	out, outcomes := s.target.packet(from, port, b, fields["damage"])
 	return describe(out, outcomes)
 }
 
@@ -143,7 +151,7 @@ func number(t *testing.T, s string) uint32 {
 
 func config(t *testing.T, fields map[string]string) switchreduce.Config {
 	t.Helper()
-	cfg := switchreduce.Config{Group: 9, Cookie: 7, ChunkBytes: 1432, Window: 4}
+	cfg := switchreduce.Config{Group: 9, ChunkBytes: 1432, Window: 4}
 	for k, v := range fields {
 		switch k {
 		case "children":
@@ -158,8 +166,7 @@ func config(t *testing.T, fields map[string]string) switchreduce.Config {
 			cfg.Window = number(t, v)
 		case "group":
 			cfg.Group = number(t, v)
-		case "cookie":
-			cfg.Cookie = uint64(number(t, v))
+		case "cookie", "cookies": // below
 		case "chunk":
 			cfg.ChunkBytes = int(number(t, v))
 		case "index":
@@ -170,10 +177,36 @@ func config(t *testing.T, fields map[string]string) switchreduce.Config {
 			t.Fatalf("unknown field %q", k)
 		}
 	}
+	secrets(t, &cfg, fields)
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// secrets gives each neighbour its cookie.
+func secrets(t *testing.T, cfg *switchreduce.Config, fields map[string]string) {
+	t.Helper()
+	cookie := uint64(number(t, cmp.Or(fields["cookie"], "7")))
+	next := func() uint64 { cookie++; return cookie - 1 }
+	if seed, ok := fields["cookies"]; ok {
+		r := rand.New(rand.NewPCG(uint64(number(t, seed)), 4))
+		next = func() uint64 { return r.Uint64() & wire.CookieMask }
+	}
+	if parent := next(); cfg.Parent.IsValid() {
+		cfg.Cookie = parent
+	}
+	for i := range cfg.Children {
+		cfg.Children[i].Cookie = next()
+	}
+}
+
+// cookieOf returns the cookie of a neighbour, by name; a stranger has the parent's.
+func cookieOf(cfg *switchreduce.Config, name byte) uint64 {
+	if i := int(name) - 'a'; i >= 0 && i < len(cfg.Children) {
+		return cfg.Children[i].Cookie
+	}
+	return cfg.Cookie
 }
 
 var typeNames = [...]string{"", "contribution", "result", "probe", "heard", "want", "lost", "error"}
@@ -190,7 +223,7 @@ func (s *scene) build(t *testing.T, plain []string, fields map[string]string) (n
 	}
 	h := wire.Header{
 		Type: wire.Type(slices.Index(typeNames[:], plain[1])), Chunk: number(t, plain[2]),
-		Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cfg.Cookie, Child: cfg.Index,
+		Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cookieOf(cfg, plain[0][0]), Child: cfg.Index,
 	}
 	if i := int(plain[0][0] - 'a'); i < len(cfg.Children) {
 		h.Child, h.Lowest = uint16(i), cfg.Children[i].Lowest
@@ -206,6 +239,9 @@ func (s *scene) build(t *testing.T, plain []string, fields map[string]string) (n
 			h.Flags = wire.Idle
 		}
 	default:
+	}
+	if of, ok := fields["secret"]; ok {
+		h.Cookie = cookieOf(cfg, of[0])
 	}
 	b := make([]byte, wire.HeaderSize)
 	for k, v := range fields {
@@ -251,7 +287,7 @@ func setField(t *testing.T, h *wire.Header, k, v string) {
 		h.Element = reduce.Type(number(t, v))
 	case "collective":
 		h.Collective = wire.Collective(number(t, v))
-	case "op", "of", "count", "seed", "version", "reserved", "cut", "pad", "damage", "kind", "root": // elsewhere
+	case "op", "of", "count", "seed", "version", "reserved", "cut", "pad", "damage", "kind", "root", "port", "secret": // elsewhere
 	default:
 		t.Fatalf("unknown field %q", k)
 	}

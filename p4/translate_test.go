@@ -31,11 +31,11 @@ func leaf() p4.State {
 		Trees:  []p4.Tree{{Index: 3, Group: 9, Newest: 6}},
 		Epochs: []p4.Epoch{
 			{
-				Tree: 3, Index: 0, Serial: 4711, SlotBase: 16, Epoch: 4, Cookie: 0xc0ffee, Window: 8, ChunkBytes: 1432,
-				Children: []p4.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('b'), Lowest: 2}}, Parent: addr('p'), Own: 1, Probes: 3,
+				Tree: 3, Index: 0, Serial: 4711, SlotBase: 16, Epoch: 4, Window: 8, ChunkBytes: 1432,
+				Children: []p4.Child{{Addr: addr('a'), Lowest: 0, Cookie: 2}, {Addr: addr('b'), Lowest: 2, Cookie: 3}}, Parent: addr('p'), Own: 1, Cookie: 0xc0ffee, Probes: 3,
 			},
 			{
-				Tree: 3, Index: 7, Serial: 4712, SlotBase: 16, Epoch: 6, Cookie: 1, Window: 4, ChunkBytes: 64,
+				Tree: 3, Index: 7, Serial: 4712, SlotBase: 16, Epoch: 6, Window: 4, ChunkBytes: 64,
 				Children: []p4.Child{{Addr: addr('a'), Lowest: 0}, {Addr: addr('e'), Lowest: 1}, {Addr: addr('b'), Lowest: 2}},
 			},
 		},
@@ -112,6 +112,33 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestNeighbours: a packet is a neighbour's by the port to which it would be routed, its
+// address and UDP port; each neighbour has a cookie of its own, in both directions.
+func TestNeighbours(t *testing.T) {
+	s := leaf()
+	s.Epochs = s.Epochs[:1]
+	program, err := p4.Translate(&s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range program.Entries {
+		switch e.Table {
+		case p4.TableNeighbours:
+			got = append(got, fmt.Sprintf("from %x %x %x cookie %x", e.Match[1].Value, e.Match[2].Value, e.Match[3].Value, e.Params[len(e.Params)-1]))
+		case p4.TableRewrite:
+			got = append(got, fmt.Sprintf("to %x %x cookie %x", e.Params[1], e.Params[2], e.Params[len(e.Params)-1]))
+		}
+	}
+	want := []string{
+		"to 0a00020a 13e9 cookie 000000000002", "to 0a00030a 13ea cookie 000000000003", "to 0a00010a 12b7 cookie 000000c0ffee",
+		"from 0002 0a00020a 13e9 cookie 000000000002", "from 0003 0a00030a 13ea cookie 000000000003", "from 0001 0a00010a 12b7 cookie 000000c0ffee",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestReadIsTheWayBack shuffles what Translate makes, shortens values as
 // P4Runtime does, and reads it.
 func TestReadIsTheWayBack(t *testing.T) {
@@ -144,6 +171,7 @@ func TestReadIsTheWayBack(t *testing.T) {
 
 // drawState draws epochs for the ports of leaf.
 func drawState(t *rapid.T) p4.State {
+	cookie := rapid.Uint64Range(0, 1<<48-1)
 	s := leaf()
 	s.Trees, s.Epochs = nil, nil
 	for tree := range rapid.IntRange(0, 3).Draw(t, "trees") {
@@ -151,15 +179,14 @@ func drawState(t *rapid.T) p4.State {
 		for epoch := range rapid.IntRange(0, 3).Draw(t, "epochs") {
 			e := p4.Epoch{
 				Tree: 5 * tree, Index: 4*tree + epoch, Serial: uint64(100*tree + epoch + 1), SlotBase: 64 * tree,
-				Epoch: uint32(2*epoch + 2), Cookie: rapid.Uint64Range(0, 1<<48-1).Draw(t, "cookie"),
-				Window: 1 << rapid.IntRange(0, 5).Draw(t, "window"), ChunkBytes: rapid.IntRange(p4.MinChunk, p4.Chunk).Draw(t, "chunk"),
+				Epoch: uint32(2*epoch + 2), Window: 1 << rapid.IntRange(0, 5).Draw(t, "window"), ChunkBytes: rapid.IntRange(p4.MinChunk, p4.Chunk).Draw(t, "chunk"),
 				Probes: rapid.IntRange(0, p4.MaxProbes).Draw(t, "probes"), Own: rapid.Uint16().Draw(t, "own"),
 			}
 			if rapid.Bool().Draw(t, "parent") {
-				e.Parent = addr('p')
+				e.Parent, e.Cookie = addr('p'), cookie.Draw(t, "cookie")
 			}
 			for i := range rapid.IntRange(1, 8).Draw(t, "children") {
-				e.Children = append(e.Children, p4.Child{Addr: addr('a' + byte(i)), Lowest: uint32(3 * i)})
+				e.Children = append(e.Children, p4.Child{Addr: addr('a' + byte(i)), Lowest: uint32(3 * i), Cookie: cookie.Draw(t, "child's cookie")})
 			}
 			s.Epochs = append(s.Epochs, e)
 		}
@@ -213,6 +240,7 @@ func TestValidate(t *testing.T) {
 		"have serial number 4712":             func(s *p4.State) { s.Epochs[0].Serial = 4712 },
 		"have serial numbers 4712 and 4713":   func(s *p4.State) { s.Epochs[0].Serial = 4713 },
 		"cookie of more than 48 bits":         func(s *p4.State) { s.Epochs[0].Cookie = 1 << 48 },
+		"child 1 has a cookie of more than":   func(s *p4.State) { s.Epochs[0].Children[1].Cookie = 1 << 48 },
 		"window 3":                            func(s *p4.State) { s.Epochs[0].Window = 3 },
 		"slots from 4090":                     func(s *p4.State) { s.Epochs[0].SlotBase = 4090 },
 		"chunk of 1433 bytes":                 func(s *p4.State) { s.Epochs[0].ChunkBytes = p4.Chunk + 1 },

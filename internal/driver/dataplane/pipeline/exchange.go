@@ -13,7 +13,7 @@ import (
 )
 
 // ofNeighbours are the counters that have a cell for each epoch and neighbour.
-var ofNeighbours = [...]uint32{p4.CounterReceived, p4.CounterSent, p4.CounterShortened}
+var ofNeighbours = [...]uint32{p4.CounterReceived, p4.CounterSent, p4.CounterShortened, p4.CounterForged}
 
 // exchanged are the cells of one neighbour of an epoch, in the order of ofNeighbours.
 type exchanged [len(ofNeighbours)]p4rt.Count
@@ -91,6 +91,7 @@ func (x *exchanged) since(before *exchanged) switchreduce.Traffic {
 	shortened, _ := delta(2)
 	t.PacketsOut += shortened
 	t.BytesOut += shortened * wire.HeaderSize
+	t.Forged, _ = delta(3)
 	return t
 }
 

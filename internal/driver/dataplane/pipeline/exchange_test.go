@@ -26,6 +26,7 @@ func TestExchanges(t *testing.T) {
 	target.Count(p4.CounterSent, second, 3, 3*(framing+900))
 	target.Count(p4.CounterShortened, second, 4, 0)
 	target.Count(p4.CounterSent, parent, 1, framing+1000)
+	target.Count(p4.CounterForged, second, 6, 0)
 	target.Count(p4.CounterReceived, p4.Neighbours+first, 9, 9000) // of no epoch
 	// What the target hands over comes in there, and what is made of it leaves here.
 	c := epochOf(7, 2, 8)
@@ -41,7 +42,7 @@ func TestExchanges(t *testing.T) {
 		Epoch: 2,
 		Children: []switchreduce.Traffic{
 			{PacketsIn: 2, BytesIn: 2000},
-			{PacketsOut: 7, BytesOut: 2700 + 4*wire.HeaderSize},
+			{PacketsOut: 7, BytesOut: 2700 + 4*wire.HeaderSize, Forged: 6},
 		},
 		Parent: &switchreduce.Traffic{PacketsOut: 2, BytesOut: 1000 + wire.HeaderSize + 4},
 	}}}

@@ -37,8 +37,8 @@ func epochOf(group, number, window uint32) *switchreduce.Config {
 	return &switchreduce.Config{
 		Group: group, Epoch: number, Cookie: 0xfeed, Window: window, ChunkBytes: 1432,
 		Children: []switchreduce.Child{
-			{Addr: netip.MustParseAddrPort("10.0.0.1:7000"), Lowest: 0},
-			{Addr: netip.MustParseAddrPort("10.0.1.1:7000"), Lowest: 1},
+			{Addr: netip.MustParseAddrPort("10.0.0.1:7000"), Lowest: 0, Cookie: 0xf00d},
+			{Addr: netip.MustParseAddrPort("10.0.1.1:7000"), Lowest: 1, Cookie: 0xface},
 		},
 		Parent: netip.MustParseAddrPort("10.9.0.1:49152"), Index: 3, Probes: 4, Lease: 12 * time.Second,
 	}

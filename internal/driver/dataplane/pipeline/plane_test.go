@@ -122,8 +122,8 @@ func root(group, number uint32) *switchreduce.Config {
 // contribution returns the frame in which child contributes a float32.
 func contribution(c *switchreduce.Config, child int, value float32) []byte {
 	h := wire.Header{
-		Type: wire.Contribution, Flags: wire.Sink, Child: uint16(child), Group: c.Group, Epoch: c.Epoch, Cookie: c.Cookie,
-		Lowest:    c.Children[child].Lowest,
+		Type: wire.Contribution, Flags: wire.Sink, Child: uint16(child), Group: c.Group, Epoch: c.Epoch,
+		Cookie: c.Children[child].Cookie, Lowest: c.Children[child].Lowest,
 		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Float32, Elements: 1, ChunkElements: 1},
 	}
 	head := make([]byte, wire.HeaderSize)
@@ -360,9 +360,9 @@ func slotsIn(target *p4rttest.Target) map[uint64]region {
 	}
 	all := map[uint64]region{}
 	for _, e := range target.Entries(p4.TableEpochs) {
-		params := e.GetAction().GetAction().GetParams() // index, serial, cookie, slot_base, slot_mask, ...
+		params := e.GetAction().GetAction().GetParams() // index, serial, slot_base, slot_mask, ...
 		number := of(e.GetMatch()[1].GetExact().GetValue())
-		all[number] = region{int(of(params[3].GetValue())), int(of(params[4].GetValue())) + 1}
+		all[number] = region{int(of(params[2].GetValue())), int(of(params[3].GetValue())) + 1}
 	}
 	return all
 }

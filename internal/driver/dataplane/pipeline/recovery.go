@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -154,7 +155,27 @@ var ofEpochs = []uint32{p4.TableEpochs, p4.TableNeighbours, p4.TableRewrite}
 // touched reports whether the target lacks something of an epoch.
 func (r *recovery) touched(have p4.Program) bool {
 	return slices.ContainsFunc(r.plane.schema.Diff(have, r.want), func(u p4rt.Update) bool {
-		return u.Op != p4rt.Delete && !(r.moved && u.Op == p4rt.Modify) && (u.Group != nil || slices.Contains(ofEpochs, u.Entry.Table))
+		switch {
+		case u.Op == p4rt.Delete, r.moved && u.Op == p4rt.Modify:
+			return false
+		case u.Group != nil:
+			return true
+		}
+		return slices.Contains(ofEpochs, u.Entry.Table) && !(r.moved && elsewhere(u.Entry, have.Entries))
+	})
+}
+
+// elsewhere reports whether entry is that of a neighbour, and the same one is at another
+// port in have.
+func elsewhere(entry *p4.Entry, have []p4.Entry) bool {
+	const port = 1 // of the keys
+	return entry.Table == p4.TableNeighbours && slices.ContainsFunc(have, func(e p4.Entry) bool {
+		for i := range entry.Match {
+			if e.Table != entry.Table || i != port && !bytes.Equal(e.Match[i].Value, entry.Match[i].Value) {
+				return false
+			}
+		}
+		return true
 	})
 }
 

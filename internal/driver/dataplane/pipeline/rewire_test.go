@@ -77,6 +77,21 @@ func TestPortsAndRoutesChange(t *testing.T) {
 		t.Errorf("a neighbour that has moved is at %v", rewrites)
 	}
 
+	// Packets of a neighbour that is reached by another port now come in there, and by
+	// the port before in nobody's name.
+	moved[1].Port = 1
+	b.Network(n.Ports, moved)
+	b.counted()
+	expects := func(port byte) func(e *p4v1.TableEntry) bool {
+		return func(e *p4v1.TableEntry) bool {
+			is := func(i int, value ...byte) bool { return slices.Equal(e.GetMatch()[i].GetExact().GetValue(), value) }
+			return is(1, port) && is(2, 10, 0, 1, 1)
+		}
+	}
+	if from := target.Entries(p4.TableNeighbours); !slices.ContainsFunc(from, expects(1)) || slices.ContainsFunc(from, expects(2)) || len(from) != 3+2 {
+		t.Errorf("a neighbour behind another port is at %v", from)
+	}
+
 	// The parent of the first epoch is behind the last route, and nobody else.
 	b.Network(n.Ports, n.Routes[:2])
 	if e := await[dataplane.Ended](b); e.Socket != 1 || e.Epoch != 2 || !errors.Is(e.Err, p4.ErrState) {
@@ -104,7 +119,7 @@ func TestRoutesChangeWhileApart(t *testing.T) {
 	}
 	b.unusable("")
 	n := network()
-	n.Routes[1].MAC = p4.MAC{2, 0, 0, 0, 9, 9}
+	n.Routes[1].Port, n.Routes[1].MAC = 1, p4.MAC{2, 0, 0, 0, 9, 9}
 	b.Network(n.Ports, n.Routes)
 	b.counted()
 	hung.Release()
