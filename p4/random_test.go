@@ -145,7 +145,11 @@ func (w *writer) packet(n uint32) string {
 	case k < 11:
 		return w.contribution(child, n)
 	case k < 14:
-		return fmt.Sprintf("%s probe %d", child, n) + []string{"", "", "", " idle"}[w.r.IntN(4)]
+		line := fmt.Sprintf("%s probe %d", child, n)
+		if w.one(4) && ^n != 0 { // that one would be settled, which the program passes on as plain
+			line += " idle"
+		}
+		return line
 	case k < 17:
 		return fmt.Sprintf("p result %d %s seed=%d", n, w.operation(n), w.r.IntN(1000)) + []string{"", "", "", " nosink"}[w.r.IntN(4)]
 	case k < 19:
