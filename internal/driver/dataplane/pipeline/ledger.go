@@ -9,6 +9,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -123,6 +124,8 @@ func fits(c *switchreduce.Config) error {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
 	switch {
+	case c.Protection != wire.Plain:
+		return fmt.Errorf("%w: packets that are %v", ErrLimit, c.Protection)
 	case len(c.Children) > p4.Children:
 		return fmt.Errorf("%w: %d children, it has room for %d", ErrLimit, len(c.Children), p4.Children)
 	case c.ChunkBytes > p4.Chunk:

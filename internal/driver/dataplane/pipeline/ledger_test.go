@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -174,11 +175,13 @@ func TestWhatDoesNotFit(t *testing.T) {
 				c.Children = append(c.Children, switchreduce.Child{Addr: netip.AddrPortFrom(netip.MustParseAddr("10.9.0.2"), uint16(i+1)), Lowest: i})
 			}
 		}, ErrLimit},
-		"chunk":   {func(c *switchreduce.Config) { c.ChunkBytes = p4.Chunk + 1 }, ErrLimit},
-		"window":  {func(c *switchreduce.Config) { c.Window = p4.Slots }, ErrLimit},
-		"invalid": {func(c *switchreduce.Config) { c.Children = nil }, switchreduce.ErrConfig},
-		"group":   {func(c *switchreduce.Config) { c.Group++ }, ErrLimit},
-		"stale":   {func(c *switchreduce.Config) { c.Epoch = 4 }, ErrStale},
+		"authenticated": {func(c *switchreduce.Config) { c.Protection = wire.Authenticated }, ErrLimit},
+		"encrypted":     {func(c *switchreduce.Config) { c.Protection = wire.Encrypted }, ErrLimit},
+		"chunk":         {func(c *switchreduce.Config) { c.ChunkBytes = p4.Chunk + 1 }, ErrLimit},
+		"window":        {func(c *switchreduce.Config) { c.Window = p4.Slots }, ErrLimit},
+		"invalid":       {func(c *switchreduce.Config) { c.Children = nil }, switchreduce.ErrConfig},
+		"group":         {func(c *switchreduce.Config) { c.Group++ }, ErrLimit},
+		"stale":         {func(c *switchreduce.Config) { c.Epoch = 4 }, ErrStale},
 	} {
 		c := epochOf(7, 6, 8)
 		test.spoil(c)
