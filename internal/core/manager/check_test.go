@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 )
 
 // check counts everything that the core keeps twice anew, and looks for states
@@ -31,17 +32,8 @@ func (c *Core) check() error {
 	if err := c.checkBundles(); err != nil {
 		return err
 	}
-	building := 0
-	for _, g := range c.groups {
-		if g.plan != 0 || g.building != nil {
-			building++
-		}
-		if g.queued && !slices.Contains(c.queue, g) {
-			return fmt.Errorf("group %d waits for ever", g.id)
-		}
-	}
-	if building != c.building || building < c.cfg.MaxBuilding && len(c.queue) > 0 {
-		return fmt.Errorf("%d groups build, counted %d; %d wait", building, c.building, len(c.queue))
+	if err := c.checkTurns(); err != nil {
+		return err
 	}
 	for _, id := range c.order {
 		if err := c.checkGroup(c.groups[id]); err != nil {
@@ -219,6 +211,74 @@ func (c *Core) checkTree(g *group, t *tree) error {
 		}
 		if behind != t.behind || behind == 0 {
 			return fmt.Errorf("%d members behind, counted %d", behind, t.behind)
+		}
+	}
+	return nil
+}
+
+// checkTurns counts who waits, who plans and who builds, and what owners have.
+func (c *Core) checkTurns() error {
+	building, planning, waiting := 0, 0, 0
+	groups, slots := map[string]int{}, map[string]int{}
+	devices := map[*device]bool{}
+	for _, d := range c.fleet {
+		devices[d] = true
+	}
+	for _, g := range c.groups {
+		if g.plan != 0 {
+			planning++
+		}
+		if g.plan != 0 || g.building != nil {
+			building++
+		}
+		if g.request != nil {
+			waiting++
+		}
+		if g.turn || g.request != nil && (!g.request.Waits() || !c.mayPlan(g)) {
+			return fmt.Errorf("group %d has a turn that it has not used, or waits for what it is not to have", g.id)
+		}
+		groups[g.spec.Owner]++
+		for _, t := range g.trees() {
+			for i := range t.sites {
+				devices[t.sites[i].on] = true
+			}
+		}
+	}
+	drafts := map[string]int{}
+	for _, d := range c.drafts {
+		if d.request == nil {
+			planning++
+		} else {
+			waiting++
+			drafts[d.owner]++
+		}
+	}
+	for d := range devices {
+		for _, h := range d.holdings {
+			if g := c.groups[h.Group]; g != nil {
+				slots[g.spec.Owner] += h.Slots
+			}
+		}
+	}
+	if building != c.building || planning != c.planning || waiting != c.turns.Len() {
+		return fmt.Errorf("%d groups build, counted %d; %d plans are out, counted %d; %d wait, counted %d", building, c.building, planning, c.planning, waiting, c.turns.Len())
+	}
+	if waiting > 0 && building < c.cfg.MaxBuilding && planning < c.cfg.MaxPlanning {
+		return fmt.Errorf("%d wait, while %d build and %d plans are out", waiting, building, planning)
+	}
+	all := [...]int{len(c.groups), 0, 0}
+	for owner := range groups {
+		all[1] += slots[owner]
+		if g, s := c.book.Use(quota.ByHost, owner, quota.Groups), c.book.Use(quota.ByHost, owner, quota.Slots); owner != "" && (g != groups[owner] || s != slots[owner]) {
+			return fmt.Errorf("%q has %d groups and %d slots, in the books %d and %d", owner, groups[owner], slots[owner], g, s)
+		}
+	}
+	for _, n := range drafts {
+		all[2] += n
+	}
+	for r, n := range all {
+		if is := c.book.Use(quota.All, "", quota.Resource(r)); is != n {
+			return fmt.Errorf("all have %d %v, in the books %d", n, quota.Resource(r), is)
 		}
 	}
 	return nil

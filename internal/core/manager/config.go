@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 )
 
@@ -25,6 +26,7 @@ type Config struct {
 	SwitchSlots  int           // slots that all groups together may have on a switch; 0: all that it has
 	MaxResizes   int           // windows that are being changed at once
 	MaxBuilding  int           // groups whose trees are being chosen or prepared at once: what waits longer than Answer would be too late
+	MaxPlanning  int           // plans that are being made at once: the others wait for their turns
 	MaxAttempts  int           // plans that may fail at a switch before the group counts as refused
 	MaxHistory   int           // changes that Explain remembers, for each group
 	MaxDraining  int           // trees of one group that may be draining before no new one is planned
@@ -44,6 +46,10 @@ type Config struct {
 	Hold         time.Duration // a window stays so long as it is; one that was made smaller does not grow for twice that
 	Idle         time.Duration // what a group has not used for so long it gives back, be there need or not
 
+	// Quotas are what each host, label, and all may have. Of all, MaxGroups is the limit of
+	// groups.
+	Quotas quota.Config
+
 	NoForward bool // switches that cannot reduce do not forward either
 	Slim      bool // switches that could reduce forward where the tree is better by that
 	NoHosts   bool // a group has a tree also where hosts are faster
@@ -61,6 +67,7 @@ func DefaultConfig() Config {
 		StartWindow:  16,
 		MaxResizes:   64,
 		MaxBuilding:  128,
+		MaxPlanning:  8,
 		MaxAttempts:  8,
 		MaxHistory:   32,
 		MaxDraining:  8,
@@ -79,6 +86,7 @@ func DefaultConfig() Config {
 		Share:        20 * time.Millisecond,
 		Hold:         2 * time.Second,
 		Idle:         30 * time.Second,
+		Quotas:       quota.Config{All: quota.Limits{Waiting: 1024}, Host: quota.Limits{Groups: 1 << 12, Plans: 200, Waiting: 16}},
 	}
 }
 
@@ -97,6 +105,10 @@ func (c Config) withDefaults() Config {
 	c.Probes = cmp.Or(c.Probes, d.Probes)
 	c.MaxResizes = cmp.Or(c.MaxResizes, d.MaxResizes)
 	c.MaxBuilding = cmp.Or(c.MaxBuilding, d.MaxBuilding)
+	c.MaxPlanning = cmp.Or(c.MaxPlanning, d.MaxPlanning)
+	c.Quotas.All = orLimits(c.Quotas.All, d.Quotas.All)
+	c.Quotas.All.Groups = c.MaxGroups
+	c.Quotas.Host = orLimits(c.Quotas.Host, d.Quotas.Host)
 	c.Answer = cmp.Or(c.Answer, d.Answer)
 	c.Repeat = cmp.Or(c.Repeat, d.Repeat)
 	c.RetryMin = cmp.Or(c.RetryMin, d.RetryMin)
@@ -117,9 +129,18 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+func orLimits(l, d quota.Limits) quota.Limits {
+	return quota.Limits{
+		Groups: cmp.Or(l.Groups, d.Groups), Slots: cmp.Or(l.Slots, d.Slots), Plans: cmp.Or(l.Plans, d.Plans), Waiting: cmp.Or(l.Waiting, d.Waiting),
+	}
+}
+
 // Validate reports what is wrong with c, zero fields having their defaults.
 func (c Config) Validate() error {
 	c = c.withDefaults()
+	if err := c.Quotas.Validate(); err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
 	switch {
 	case c.Slim && c.NoForward:
 		return fmt.Errorf("%w: switches are to forward where it is better, and never", ErrConfig)
@@ -129,7 +150,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: windows from %d to %d, want powers of two up to %d", ErrConfig, c.MinWindow, c.MaxWindow, switchreduce.MaxWindow)
 	case !powerOfTwo(c.StartWindow) || c.StartWindow < c.MinWindow || c.StartWindow > c.MaxWindow:
 		return fmt.Errorf("%w: a first window of %d, want a power of two from %d to %d", ErrConfig, c.StartWindow, c.MinWindow, c.MaxWindow)
-	case c.MaxResizes < 0 || c.MaxBuilding < 0 || c.GroupSlots != 0 && c.GroupSlots < 2*int(c.MinWindow) || c.SwitchSlots != 0 && c.SwitchSlots < 2*int(c.MinWindow):
+	case c.MaxResizes < 0 || c.MaxBuilding < 0 || c.MaxPlanning < 0 || c.GroupSlots != 0 && c.GroupSlots < 2*int(c.MinWindow) || c.SwitchSlots != 0 && c.SwitchSlots < 2*int(c.MinWindow):
 		return fmt.Errorf("%w: %d resizes at once, quotas of %d slots for a group and %d for a switch, want at least the %d of the smallest window",
 			ErrConfig, c.MaxResizes, c.GroupSlots, c.SwitchSlots, 2*c.MinWindow)
 	case min(c.Answer, c.Repeat, c.RetryMin, c.Lease, c.Suspicion, c.ReleaseGrace, c.Abandon, c.Settle, c.RailSettle, c.Share, c.Hold, c.Idle) < 0 || c.RetryMax < c.RetryMin:

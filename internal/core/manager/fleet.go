@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -115,6 +116,10 @@ func (c *Core) account(d *device, id uint32) {
 		before = d.holdings[i].Slots
 	}
 	d.used += slots - before
+	if g := c.groups[id]; g != nil {
+		g.slots += slots - before
+		c.book.Add(g.spec.Owner, quota.Slots, slots-before)
+	}
 	switch {
 	case slots == 0 && found:
 		d.holdings = slices.Delete(d.holdings, i, i+1)
@@ -125,12 +130,12 @@ func (c *Core) account(d *device, id uint32) {
 	}
 	c.changed = c.changed || slots < before
 	if slots != before {
-		c.book(d)
+		c.mark(d)
 	}
 }
 
-// book has the planner be informed of d's slots at the end of the Step.
-func (c *Core) book(d *device) {
+// mark has the planner be informed of d's slots at the end of the Step.
+func (c *Core) mark(d *device) {
 	if !d.booked {
 		d.booked = true
 		c.booked = append(c.booked, d)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/fairqueue"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
@@ -49,9 +51,13 @@ type group struct {
 	share    uint32    // window that it is to have, in the round of sharing
 	sharedIn uint64    // Core.shared, when share holds
 
-	builds    bool   // it counts in Core.building
-	queued    bool   // it is in Core.queue
-	plan      uint64 // of the PlanRequest without an answer; 0: none
+	builds    bool                       // it counts in Core.building
+	request   *fairqueue.Request[waiter] // that waits in Core.turns; nil: none does
+	turn      bool                       // it has been given one
+	paid      bool                       // its next plan has been counted already
+	plans     bool                       // it counts in Core.planning
+	slots     int                        // that it has on all switches
+	plan      uint64                     // of the PlanRequest without an answer; 0: none
 	round     round
 	suspects  []suspect
 	trusts    int       // times in a row that suspects were used again
@@ -129,11 +135,16 @@ func (c *Core) create(in Create) {
 		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("%s: %w", in.what(), err)})
 		return
 	}
+	if err := c.book.Spend(c.now, in.Owner); err != nil {
+		c.reply(Reply{Req: in.Req, Err: fmt.Errorf("%s: %w", in.what(), err)})
+		return
+	}
 	c.lastGroup++
 	g := c.addGroup(c.lastGroup, &Spec{
 		Name: in.Name, Members: in.Members, ChunkBytes: in.ChunkBytes, Window: in.Window,
-		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret, Protection: in.Protection,
+		Functions: in.Functions, Types: in.Types, Purpose: in.Purpose, Bundle: in.Bundle, Secret: in.Secret, Protection: in.Protection, Owner: in.Owner,
 	})
+	g.paid = true
 	c.enrol(g)
 	g.until = c.now.Add(c.cfg.Abandon)
 	c.saveFleet()
@@ -156,6 +167,13 @@ func (c *Core) addGroup(id uint32, spec *Spec) *group {
 	c.groups[id] = g
 	at, _ := slices.BinarySearch(c.order, id)
 	c.order = slices.Insert(c.order, at, id)
+	c.book.Add(spec.Owner, quota.Groups, 1)
+	for _, d := range c.fleet {
+		if i, ok := d.holding(id); ok { // of a group that had its number, before a loss of memory
+			g.slots += d.holdings[i].Slots
+		}
+	}
+	c.book.Add(spec.Owner, quota.Slots, g.slots)
 	return g
 }
 
@@ -175,8 +193,9 @@ func (c *Core) checkCreate(in *Create) error {
 		return fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
 	case in.Secret == [32]byte{}:
 		return fmt.Errorf("the driver gave no secret: %w", ErrRequest)
-	case len(c.groups) >= c.cfg.MaxGroups:
-		return fmt.Errorf("%d groups stand: %w", len(c.groups), ErrTooManyGroups)
+	}
+	if err := c.book.Check(in.Owner, quota.Groups, 1); err != nil {
+		return fmt.Errorf("%w: %w", ErrTooManyGroups, err)
 	}
 	if err := in.Bundle.Validate(); err != nil {
 		return err
@@ -242,7 +261,8 @@ func (c *Core) release(g *group, grace time.Duration) {
 func (c *Core) end(g *group, grace time.Duration, why error) {
 	c.changed = c.changed || g.blocked // so that it leaves Core.blocked
 	c.touchSisters(g)
-	g.released, g.plan, g.blocked, g.starved = true, 0, false, nil
+	g.released, g.blocked, g.starved = true, false, nil
+	c.cancelPlan(g)
 	g.until = c.now.Add(grace)
 	c.strike(g)
 	c.shareSoon()
@@ -291,6 +311,8 @@ func (c *Core) dissolve(g *group) {
 	c.save(Record{Kind: TreesRecord, Group: g.id, Delete: true})
 	c.save(Record{Kind: SpecRecord, Group: g.id, Delete: true})
 	c.timers.Set(&g.timer, core.Never)
+	c.book.Add(g.spec.Owner, quota.Groups, -1)
+	c.book.Add(g.spec.Owner, quota.Slots, -g.slots)
 	delete(c.groups, g.id)
 	at, _ := slices.BinarySearch(c.order, g.id)
 	c.order = slices.Delete(c.order, at, at+1)

@@ -27,6 +27,8 @@ type Create struct {
 	Purpose    pathsel.Purpose // decides which tree is the best; Bytes are those of the communicator's vector
 	Bundle     Bundle          // if the communicator has several groups
 	Protection wire.Protection // of the packets on the group's trees
+	// Owner is the host that asks, by which quotas go; empty: an operator.
+	Owner string
 	// Secret is where the cookies of the group's trees come from. The driver
 	// draws it from crypto/rand; all zeros are refused. It counts only for the
 	// Create that makes the group.
@@ -154,6 +156,17 @@ type Release struct {
 	Group uint32
 }
 
+// Turn asks for a turn at the planner, for a Draft. The Reply is that it is there, or an
+// error; in either case TurnOver ends it.
+type Turn struct {
+	Req   uint64
+	Owner string // the host that asks; empty: an operator
+	Cost  int    // about how much there is to plan, in members
+}
+
+// TurnOver ends a turn, or the wait for it.
+type TurnOver struct{ Req uint64 }
+
 // Drain takes a switch out of use (On) or back into it. Active trees on it
 // are replaced where there is another way, and stay where there is none. A switch
 // whose agent refuses reservations itself stays out of use, with ErrAgentDrained.
@@ -194,6 +207,8 @@ func (TopologyChanged) input() {}
 func (Redrawn) input()         {}
 func (Report) input()          {}
 func (Release) input()         {}
+func (Turn) input()            {}
+func (TurnOver) input()        {}
 func (Drain) input()           {}
 func (Keep) input()            {}
 func (Stored) input()          {}

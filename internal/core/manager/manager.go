@@ -2,6 +2,8 @@ package manager
 
 import (
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/fairqueue"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -36,12 +38,15 @@ type Core struct {
 	returns   map[string]*comeback // of hosts that got a link back, by name
 	returning core.Timer[any]      // rings when trees of such hosts are to be reviewed
 
-	uneven   []*group        // whose windows are not what they could use
-	starving []*group        // that lack slots for a first tree
-	building int             // groups that have a plan out, or a tree being prepared
-	queue    []*group        // that wait for one of these to be done
-	sharing  core.Timer[any] // rings when slots are to be shared out
-	shared   uint64          // rounds of that
+	uneven   []*group                // whose windows are not what they could use
+	starving []*group                // that lack slots for a first tree
+	building int                     // groups that have a plan out, or a tree being prepared
+	planning int                     // plans that are out, and turns that are not over
+	turns    fairqueue.Queue[waiter] // who waits for a plan, until there are fewer of these
+	drafts   map[uint64]*draftTurn   // turns that were asked for and are not over, by request
+	book     *quota.Book             // what hosts have
+	sharing  core.Timer[any]         // rings when slots are to be shared out
+	shared   uint64                  // rounds of that
 	resizes  Resizes
 
 	seq     uint64   // of the last record
@@ -146,6 +151,10 @@ func (c *Core) take(in Input) {
 		c.topologyChanged(in)
 	case Redrawn:
 		c.redrawn(in)
+	case Turn:
+		c.turnAsked(in)
+	case TurnOver:
+		c.turnOver(in)
 	case Drain:
 		c.drain(in)
 	case Keep:
@@ -203,8 +212,11 @@ func (c *Core) settle() {
 			}
 			c.rebuilt = false
 		}
-		if len(c.dirty) == 0 {
+		if len(c.dirty) == 0 && !c.nextTurn() {
 			return
+		}
+		if len(c.dirty) == 0 {
+			continue
 		}
 		g := c.dirty[0]
 		c.dirty[0] = nil
@@ -255,37 +267,9 @@ func (c *Core) advance(g *group) {
 		c.dissolve(g)
 	case g.building != nil:
 		c.tryCommit(g)
-	case g.queued:
-	case c.wantsPlan(g) && c.now >= g.notBefore && c.building >= c.cfg.MaxBuilding:
-		g.queued = true
-		c.queue = append(c.queue, g)
-	case c.wantsPlan(g) && c.now >= g.notBefore:
-		c.plan(g)
 	}
+	c.takeTurn(g)
 	c.count(g)
-}
-
-// count keeps Core.building, and has one that waited go on when another is done.
-func (c *Core) count(g *group) {
-	builds := g.plan != 0 || g.building != nil
-	if builds == g.builds {
-		return
-	}
-	if g.builds = builds; builds {
-		c.building++
-		return
-	}
-	c.building--
-	for len(c.queue) > 0 {
-		next := c.queue[0]
-		c.queue[0] = nil
-		c.queue = c.queue[1:]
-		next.queued = false
-		if c.groups[next.id] == next && c.wantsPlan(next) {
-			c.touch(next)
-			return
-		}
-	}
 }
 
 // wantsPlan reports whether g is to be given a tree, be it later.
@@ -314,7 +298,7 @@ func (c *Core) deadline(g *group) core.Time {
 	if g.until > c.now && (g.released || g.watching == 0) {
 		at = at.Earlier(g.until)
 	}
-	if c.wantsPlan(g) && !g.queued {
+	if c.wantsPlan(g) && g.request == nil {
 		at = at.Earlier(g.notBefore)
 	}
 	return at

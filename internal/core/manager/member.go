@@ -128,6 +128,7 @@ func (c *Core) unwatch(in Unwatch) {
 	case g.watching == 0:
 		g.until = c.now.Add(c.cfg.Abandon)
 	}
+	c.cancelPlan(g)
 	c.touch(g)
 }
 

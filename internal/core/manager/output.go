@@ -24,6 +24,7 @@ type Output struct {
 	Unloads     []pathsel.Tree // count no longer
 	Slots       []SlotUse      // reserved from now on
 	Plans       []PlanRequest
+	Cancels     []Cancel // of plans that nobody waits for any more, be they of this Step
 	Prepares    []Prepare
 	Commits     []Commit
 	Removes     []Remove
@@ -42,6 +43,7 @@ func (o *Output) Reset() {
 	reset(&o.Unloads)
 	reset(&o.Slots)
 	reset(&o.Plans)
+	reset(&o.Cancels)
 	reset(&o.Prepares)
 	reset(&o.Commits)
 	reset(&o.Removes)
@@ -66,6 +68,12 @@ type PlanRequest struct {
 	// the new tree takes their place, so that they do not count for this plan.
 	Own      []pathsel.Tree
 	OwnSlots []SlotUse
+}
+
+// Cancel ends a PlanRequest without an answer. One that is on its way is ignored.
+type Cancel struct {
+	Group uint32
+	Plan  uint64
 }
 
 // SlotUse is the slots that are reserved on a switch.
@@ -137,7 +145,7 @@ type Notice struct {
 	End bool // the stream is over
 }
 
-// Reply is the answer to a Create, Release, Drain or Keep.
+// Reply is the answer to a Create, Release, Turn, Drain or Keep.
 type Reply struct {
 	Req   uint64
 	Group uint32 // Create, Release

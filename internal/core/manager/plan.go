@@ -72,6 +72,7 @@ func (c *Core) plan(g *group) {
 	c.plans++
 	g.plan = c.plans
 	c.count(g)
+	c.touchSisters(g) // who wait for it
 	c.out.Plans = append(c.out.Plans, PlanRequest{Group: g.id, Plan: g.plan, Request: req})
 }
 
@@ -192,6 +193,11 @@ func (c *Core) planned(in Planned) {
 		return
 	}
 	c.fit(g, &in.Chosen.Tree)
+	if why := c.overQuota(g, &in.Chosen.Tree); why != nil {
+		c.unload(in)
+		c.refuse(g, why)
+		return
+	}
 	if why := c.overtaken(g, &in.Chosen.Tree); why != nil {
 		c.unload(in)
 		c.fail(g, why)
@@ -222,6 +228,9 @@ func (c *Core) fit(g *group, t *pathsel.Tree) {
 		for d := c.device(v.Switch); d.freeFor(g.id) < 2*int(g.round.window) && g.round.window > c.smallest(g); {
 			g.round.window /= 2
 		}
+	}
+	for c.slotsBeyond(g, t) > 0 && g.round.window > c.smallest(g) {
+		g.round.window /= 2
 	}
 }
 
@@ -292,7 +301,7 @@ func (c *Core) planRefused(g *group, err error) {
 		c.trustAgain(g)
 	case slots && r.window/2 >= c.cfg.MinWindow:
 		r.window /= 2
-		c.plan(g)
+		c.planAgain(g)
 	default:
 		why := c.whyNone(g, no, err)
 		c.starve(g, why)
@@ -309,7 +318,7 @@ func (c *Core) trustAgain(g *group) {
 	}
 	g.suspects, g.trusted = nil, c.now
 	if g.trusts++; g.trusts == 1 {
-		c.plan(g)
+		c.planAgain(g)
 		return
 	}
 	g.round = round{}

@@ -18,8 +18,14 @@ type Planner struct {
 	planner *pathsel.Planner
 	view    topology.View
 	load    *pathsel.Load
-	queue   []func() (Planned, bool) // what is done next, and whether it makes a plan
-	latest  map[uint32]uint64        // last plan that was requested, by group
+	queue   []task
+	latest  map[uint32]uint64 // last plan that was requested, by group
+}
+
+// task is what is done, in its order.
+type task struct {
+	plan uint64                 // that it makes; 0: none
+	do   func() (Planned, bool) // and whether it made one
 }
 
 // NewPlanner returns a planner for a fabric.
@@ -60,16 +66,22 @@ func (p *Planner) Put(o *Output) {
 	}
 	for _, r := range o.Plans {
 		p.latest[r.Group] = r.Plan
-		p.queue = append(p.queue, func() (Planned, bool) { return p.plan(&r) })
+		p.queue = append(p.queue, task{r.Plan, func() (Planned, bool) { return p.plan(&r) }})
+	}
+	for _, c := range o.Cancels {
+		if p.latest[c.Group] == c.Plan {
+			delete(p.latest, c.Group)
+		}
+		p.queue = slices.DeleteFunc(p.queue, func(t task) bool { return t.plan == c.Plan })
 	}
 }
 
 // Use queues a call of f, which sees what was requested before it.
 func (p *Planner) Use(f func(p *pathsel.Planner, view topology.View, load *pathsel.Load)) {
-	p.queue = append(p.queue, func() (Planned, bool) {
+	p.queue = append(p.queue, task{0, func() (Planned, bool) {
 		f(p.planner, p.view, p.load)
 		return Planned{}, false
-	})
+	}})
 }
 
 // Waits reports whether a plan waits to be made.
@@ -79,8 +91,8 @@ func (p *Planner) Waits() bool { return len(p.latest) > 0 }
 // when nothing is queued any more.
 func (p *Planner) Next() (Planned, bool) {
 	for len(p.queue) > 0 {
-		do := p.queue[0]
-		p.queue[0] = nil // for the garbage collector
+		do := p.queue[0].do
+		p.queue[0] = task{} // for the garbage collector
 		if p.queue = p.queue[1:]; len(p.queue) == 0 {
 			p.queue = nil
 		}

@@ -30,7 +30,7 @@ func slimConfig() Config {
 }
 
 // kinds is how many kinds of things play knows.
-const kinds = 31
+const kinds = 32
 
 // play lets one thing happen in the world.
 func (w *world) play(kind, which, detail byte) {
@@ -125,6 +125,12 @@ func (w *world) play(kind, which, detail byte) {
 		if w.shaped {
 			w.redraw(which, detail)
 		}
+	case 31:
+		if detail < 128 {
+			w.ask(Turn{Owner: []string{"", w.hostNames[which%2]}[which/2%2], Cost: int(detail)})
+		} else {
+			w.step(TurnOver{Req: w.nextReq - uint64(which%4)})
+		}
 	case 23: // the lease of a running epoch is over
 		if holds := w.agents[i].core.Holds(); len(holds) > 0 {
 			h := holds[int(detail)%len(holds)]
@@ -206,6 +212,9 @@ func (w *world) operator(i int, group uint32, detail byte) {
 func (w *world) heal() {
 	w.full = false
 	w.store()
+	for req := range w.core.drafts {
+		w.step(TurnOver{Req: req})
+	}
 	if w.shaped {
 		w.everything()
 	}

@@ -48,6 +48,7 @@ type Spec struct {
 	Bundle     Bundle
 	Secret     [32]byte
 	Protection wire.Protection `json:",omitempty"`
+	Owner      string          `json:",omitempty"` // as in Create
 }
 
 // Trees are a group's epochs.

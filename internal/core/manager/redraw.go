@@ -125,7 +125,7 @@ func (c *Core) renumber(m topology.Mapping, grown bool) {
 	c.void, c.reviews, c.reviewing = c.plans, nil, 0
 	c.places, c.tenants, c.vacant = pathsel.NewIndex(c.graph), nil, nil
 	for _, d := range c.fleet {
-		c.book(d)
+		c.mark(d)
 	}
 	for _, id := range c.order {
 		g := c.groups[id]

@@ -47,7 +47,7 @@ func (c *Core) nextReview() {
 			g.review = false // it is busy, or was a moment ago
 			continue
 		}
-		c.plan(g)
+		c.planAgain(g)
 		c.reviewing = g.plan
 	}
 }

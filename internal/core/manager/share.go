@@ -101,7 +101,7 @@ func (c *Core) shareOut() {
 	r.feed()
 	r.raise(growers)
 	for _, g := range growers {
-		if g.share == g.active.window && g.share < c.wants(g) {
+		if g.share == g.active.window && g.share < c.wants(g) && r.affords(g) {
 			r.press(g, r.lacking(g), 2*g.share, func(d *device) int { return 2*int(g.share) - r.ledger(d).free })
 		}
 	}

@@ -303,8 +303,8 @@ func TestTreesAreBuiltSomeAtATime(t *testing.T) {
 			t.Errorf("group %d has no tree", w.core.order[i])
 		}
 	}
-	if most != 3 || w.core.building != 0 || len(w.core.queue) != 0 || w.fault != nil {
-		t.Errorf("%d at once; in the end %d, and %d wait; %v", most, w.core.building, len(w.core.queue), w.fault)
+	if most != 3 || w.core.building != 0 || w.core.turns.Len() != 0 || w.fault != nil {
+		t.Errorf("%d at once; in the end %d, and %d wait; %v", most, w.core.building, w.core.turns.Len(), w.fault)
 	}
 }
 

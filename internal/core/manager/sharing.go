@@ -5,14 +5,22 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 )
 
 // sharing is one round of giving slots to who can use them.
 type sharing struct {
 	*Core
-	next  core.Time // when there is something to do, if nothing happens before
-	busy  int       // windows that are being changed
-	moved []*group  // whose share is not what they have
+	next     core.Time     // when there is something to do, if nothing happens before
+	busy     int           // windows that are being changed
+	moved    []*group      // whose share is not what they have
+	reserved []reservation // slots that windows are to grow by
+}
+
+// reservation is slots that count in the books of an owner until the end of the round.
+type reservation struct {
+	owner string
+	slots int
 }
 
 // ledger is a switch's slots in a round.
@@ -55,6 +63,9 @@ func (r *sharing) shareOf(g *group) uint32 {
 
 // grow and shrink give g a share. Shrinking to more than before undoes it.
 func (r *sharing) grow(g *group, share uint32) {
+	more := r.growth(g)
+	r.reserved = append(r.reserved, reservation{g.spec.Owner, more})
+	r.book.Add(g.spec.Owner, quota.Slots, more)
 	r.move(g, share, func(l *ledger, slots int) { l.free -= slots; l.spare -= slots })
 }
 
@@ -147,7 +158,7 @@ func (r *sharing) feed() {
 func (r *sharing) raise(growers []*group) {
 	for level := uint32(1); level < r.cfg.MaxWindow; level *= 2 {
 		for _, g := range growers {
-			if g.share == level && level < r.wants(g) && len(r.lacking(g)) == 0 {
+			if g.share == level && level < r.wants(g) && len(r.lacking(g)) == 0 && r.affords(g) {
 				r.grow(g, 2*level)
 			}
 		}
@@ -230,6 +241,9 @@ func (r *sharing) victim(d *device, asker *group, ask uint32) (worst *group, kee
 
 // change begins what has been decided.
 func (r *sharing) change() {
+	for _, x := range r.reserved {
+		r.book.Add(x.owner, quota.Slots, -x.slots)
+	}
 	for _, g := range r.moved {
 		switch {
 		case g.share == g.active.window || g.building != nil:

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -184,8 +185,9 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 	c := &Core{
 		cfg: cfg.withDefaults(), graph: graph, view: graph.View(),
 		groups: make(map[uint32]*group), names: make(map[string]uint32), bundles: make(map[string]*bundle), speeds: make(map[string]topology.Speed),
-		places: pathsel.NewIndex(graph),
+		places: pathsel.NewIndex(graph), drafts: make(map[uint64]*draftTurn),
 	}
+	c.book = quota.NewBook(c.cfg.Quotas)
 	c.regroupFleet()
 	c.attend(cfg.Unattended)
 	var errs []error

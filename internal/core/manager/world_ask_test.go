@@ -39,6 +39,7 @@ func (w *world) createIn(bundle Bundle, purpose pathsel.Purpose, name string, wi
 	for _, h := range hosts {
 		in.Members = append(in.Members, w.hostNames[h])
 	}
+	in.Owner = in.Members[0]
 	return w.ask(in)
 }
 
@@ -48,6 +49,9 @@ func (w *world) ask(in Input) Reply {
 	w.nextReq++
 	switch m := in.(type) {
 	case Create:
+		m.Req = w.nextReq
+		in = m
+	case Turn:
 		m.Req = w.nextReq
 		in = m
 	case Release:
@@ -60,7 +64,7 @@ func (w *world) ask(in Input) Reply {
 	w.step(in)
 	w.store()
 	r, ok := w.replies[w.nextReq]
-	if !ok {
+	if _, waits := in.(Turn); !ok && !waits {
 		w.fail("no answer to %+v", in)
 	}
 	return r

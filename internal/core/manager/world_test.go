@@ -237,6 +237,9 @@ func (w *world) step(batch ...Input) {
 		w.asked, slices.Clone(w.out.Loads), slices.Clone(w.out.Unloads), slices.Clone(w.out.Slots),
 	})
 	w.plans = append(w.plans, w.out.Plans...)
+	for _, c := range w.out.Cancels {
+		w.plans = slices.DeleteFunc(w.plans, func(p PlanRequest) bool { return p.Plan == c.Plan })
+	}
 	for _, p := range w.out.Plans {
 		w.asked = max(w.asked, p.Plan)
 	}
