@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/daemon/store"
+	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/ground/printable"
 	"github.com/tributary-fabric/tributary/internal/whole/command/process"
 	"github.com/tributary-fabric/tributary/membership"
@@ -26,7 +27,7 @@ func newServe() *cobra.Command {
 		Long: `serve runs the manager with a configuration file until SIGINT or SIGTERM; a second
 signal ends it at once. Trees of running groups continue without the manager,
 because their packets renew them. A changed file takes effect after a restart;
-SIGHUP logs whether a restart would succeed.
+SIGHUP logs whether a restart would succeed, and opens the audit log anew.
 
 Agents, hosts and the manager may start in any order. The log, on standard error,
 names the agents for which the manager waits. docs/examples/manager.yaml explains
@@ -84,6 +85,14 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 		}
 		defer func() { err = errors.Join(err, kept.Close()) }()
 		c.Store = kept
+	}
+	if m.Audit != "" {
+		if c.Audit, err = audit.Open(m.Audit); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, c.Audit.Close()) }()
+		valid := check
+		check = func() error { return errors.Join(c.Audit.Reopen(), valid()) } // at a SIGHUP
 	}
 	if without := unattended(m); len(without) > 0 && !m.Discovery.Given() {
 		log.Warn("switches without an agent are not used", slog.Int("switches", len(without)), slog.String("names", some(without)))

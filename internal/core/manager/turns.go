@@ -227,8 +227,8 @@ func (c *Core) QuotaUses() []QuotaUse {
 	return uses
 }
 
-// QuotaRefused returns how often a quota has refused something.
-func (c *Core) QuotaRefused(s quota.Scope, r quota.Resource) uint64 { return c.book.Refused(s, r) }
+// QuotaRefused returns how often quotas have refused something.
+func (c *Core) QuotaRefused() [quota.Scopes][quota.Resources]uint64 { return c.book.Refused() }
 
 // Waiting returns how many plans wait for their turns.
 func (c *Core) Waiting() int { return c.turns.Len() }

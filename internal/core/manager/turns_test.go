@@ -48,7 +48,7 @@ func TestQuotaOfGroups(t *testing.T) {
 	if r := create(6, 2); r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if n := w.core.QuotaRefused(quota.ByHost, quota.Groups); n != 1 {
+	if n := w.core.QuotaRefused()[quota.ByHost][quota.Groups]; n != 1 {
 		t.Errorf("%d refusals are counted", n)
 	}
 	w.killManager()

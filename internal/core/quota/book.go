@@ -29,6 +29,11 @@ var resourceNames = [...]string{"groups", "slots", "waiting plans", "plans a sec
 // String returns the resource's name.
 func (r Resource) String() string { return core.Name(resourceNames[:], r, "resource(?)") }
 
+// Word returns the resource's name in settings and metrics.
+func (r Resource) Word() string {
+	return core.Name([]string{"groups", "slots", "waiting", "plans"}, r, "resource(?)")
+}
+
 // Scope says whose account it is.
 type Scope uint8
 
@@ -72,10 +77,12 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("the quota of %s is %d plans a second, %d at once, and used up: ask again in %v, or have the operator raise %s.plans",
 			who, r.Limit, r.Limit*Burst, r.Wait.Round(time.Millisecond), setting)
 	}
+	if r.Scope == All && r.Resource == Groups {
+		setting = "limits"
+	}
 	do := map[Resource]string{Groups: "release groups", Slots: "release groups, or use smaller windows", Waiting: "wait for those"}[r.Resource]
-	key := map[Resource]string{Groups: "groups", Slots: "slots", Waiting: "waiting"}[r.Resource]
 	return fmt.Sprintf("the quota of %s is %d %s, of which %d are in use, and %d more are asked for: %s, or have the operator raise %s.%s",
-		who, r.Limit, r.Resource, r.Use, r.Need, do, setting, key)
+		who, r.Limit, r.Resource, r.Use, r.Need, do, setting, r.Resource.Word())
 }
 
 // account is what one host, label, or all have.
@@ -147,7 +154,7 @@ func (b *Book) Label(host string) (name string, weight int) {
 // Check returns why a host cannot have n more, as a *Refusal, or nil. Not of Plans.
 func (b *Book) Check(host string, r Resource, n int) error {
 	for _, e := range b.entries(host, false) {
-		if limit := e.limits.of(r); limit > 0 && e.has[r]+n > limit {
+		if limit := e.limits.Of(r); limit > 0 && e.has[r]+n > limit {
 			return b.refuse(&Refusal{Resource: r, Scope: e.scope, Name: e.name, Limit: limit, Use: e.has[r], Need: n})
 		}
 	}
@@ -163,7 +170,7 @@ func (b *Book) refuse(r *Refusal) error {
 func (b *Book) Room(host string, r Resource) int {
 	room := math.MaxInt
 	for _, e := range b.entries(host, false) {
-		if limit := e.limits.of(r); limit > 0 {
+		if limit := e.limits.Of(r); limit > 0 {
 			room = min(room, max(0, limit-e.has[r]))
 		}
 	}
@@ -233,7 +240,7 @@ func (b *Book) sweep(now core.Time) {
 }
 
 // Refused returns how often something was refused.
-func (b *Book) Refused(s Scope, r Resource) uint64 { return b.refused[s][r] }
+func (b *Book) Refused() [Scopes][Resources]uint64 { return b.refused }
 
 // Use returns what an account has; of a host or label by its name.
 func (b *Book) Use(s Scope, name string, r Resource) int {

@@ -74,7 +74,7 @@ func (o *oracle) debt(account string) (until core.Time) {
 
 func (o *oracle) may(now core.Time, host string, r Resource, n int) bool {
 	for account, l := range o.accounts(host) {
-		switch limit := l.of(r); {
+		switch limit := l.Of(r); {
 		case limit == 0:
 		case r == Plans:
 			if one := core.Time(time.Second) / core.Time(limit); max(o.debt(account), now)+one > now+Burst*core.Time(limit)*one {
@@ -188,8 +188,8 @@ func TestRefusals(t *testing.T) {
 	if want := "the quota of the hosts of label red is 5 groups, of which 5 are in use, and 1 more are asked for: release groups, or have the operator raise quotas.labels.red.groups"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
-	if b.Refused(ByLabel, Groups) != 1 || b.Refused(ByHost, Groups) != 0 {
-		t.Errorf("counted by label %d, by host %d", b.Refused(ByLabel, Groups), b.Refused(ByHost, Groups))
+	if b.Refused()[ByLabel][Groups] != 1 || b.Refused()[ByHost][Groups] != 0 {
+		t.Errorf("counted by label %d, by host %d", b.Refused()[ByLabel][Groups], b.Refused()[ByHost][Groups])
 	}
 	for range Burst * 2 {
 		if err := b.Spend(0, "y"); err != nil {

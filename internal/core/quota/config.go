@@ -20,7 +20,8 @@ type Limits struct {
 	Waiting int // requests for a plan that wait
 }
 
-func (l Limits) of(r Resource) int { return [...]int{l.Groups, l.Slots, l.Waiting, l.Plans}[r] }
+// Of returns the limit of a resource; 0: none.
+func (l Limits) Of(r Resource) int { return [...]int{l.Groups, l.Slots, l.Waiting, l.Plans}[r] }
 
 // Label is a name that the operator gives to hosts, such as that of a team, with what
 // these may have together.

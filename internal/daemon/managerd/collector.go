@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/driver/metrics"
 )
 
@@ -43,6 +44,11 @@ var (
 	descUpdates        = metricSet.New("discovery_updates_total", "Leaves that gNMI targets have sent, by what became of them.", "result")
 	descTargetFailures = metricSet.New("discovery_target_failures_total", "Connections to gNMI targets that failed or ended.")
 	descUndialled      = metricSet.New("discovery_refused_dials_total", "Announced addresses that were not dialled, because they are not allowed or too many.")
+	descQuotaRefused   = metricSet.New("quota_refusals_total", "Requests that were refused by a quota, by whose quota and of what.", "scope", "resource")
+	descQuotaUsed      = metricSet.New("quota_used", "What the hosts of a label have, and all.", "label", "resource")
+	descQuotaLimit     = metricSet.New("quota_limit", "The most that they may have.", "label", "resource")
+	descPlansWaiting   = metricSet.New("plans_waiting", "Plans that wait for their turns.")
+	descAuditFailures  = metricSet.New("audit_failures_total", "Records of the audit log that could not be written.")
 	descCertificate    = metricSet.New("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
@@ -62,6 +68,9 @@ func (d *Daemon) collect(to metrics.Values) {
 	}
 	to.Counter(descEpochs, d.counts.epochs.Load())
 	to.Counter(descSaveFailure, d.counts.unsaved.Load())
+	if d.cfg.Audit != nil {
+		to.Counter(descAuditFailures, d.cfg.Audit.Failures())
+	}
 	d.collectLinks(to)
 	d.collectDiscovery(to)
 	to.Counter(descRedrawn, d.counts.redrawn.Load())
@@ -94,7 +103,13 @@ func (d *Daemon) collectState(to metrics.Values) {
 	var census manager.Census
 	var switches []manager.SwitchState
 	var resizes manager.Resizes
-	err := d.loop.Do(ctx, func() { census, switches, resizes = d.core.Census(), d.core.Switches(), d.core.Resizes() })
+	var refused [quota.Scopes][quota.Resources]uint64
+	var uses []manager.QuotaUse
+	var waiting int
+	err := d.loop.Do(ctx, func() {
+		census, switches, resizes = d.core.Census(), d.core.Switches(), d.core.Resizes()
+		refused, uses, waiting = d.core.QuotaRefused(), d.core.QuotaUses(), d.core.Waiting()
+	})
 	if err != nil {
 		to.Failed(descGroups, d.excuse(err))
 		return
@@ -128,6 +143,20 @@ func (d *Daemon) collectState(to metrics.Values) {
 	to.Count(descFree, free)
 	to.Count(descWanted, wanted)
 	to.Gauge(descFullest, fullest)
+	for s := range refused {
+		for r, n := range refused[s] {
+			to.Counter(descQuotaRefused, n, quota.Scope(s).String(), quota.Resource(r).Word())
+		}
+	}
+	for _, u := range uses {
+		for r, n := range u.Has {
+			if limit := u.Limits.Of(quota.Resource(r)); limit > 0 {
+				to.Count(descQuotaUsed, n, u.Label, quota.Resource(r).Word())
+				to.Count(descQuotaLimit, limit, u.Label, quota.Resource(r).Word())
+			}
+		}
+	}
+	to.Count(descPlansWaiting, waiting)
 	to.Counter(descResizes, resizes.Grown, "larger")
 	to.Counter(descResizes, resizes.Shrunk, "smaller")
 }

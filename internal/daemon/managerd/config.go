@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
@@ -64,7 +65,8 @@ type Config struct {
 	// manager's own. nil: Topology is the fabric.
 	Discovery *discoverer.Config
 
-	Log *slog.Logger // nil: none
+	Log   *slog.Logger // nil: none
+	Audit *audit.Log   // of who has done what, which is the caller's; nil: none
 }
 
 func (c Config) withDefaults() Config {
@@ -159,7 +161,7 @@ func (c Config) Check() error {
 
 // server reports how to serve.
 func (c Config) server() rpc.ServerConfig {
-	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log, Audit: c.Audit}
 	if c.Trust != nil {
 		s.TLS = c.Trust.Server()
 	}

@@ -39,7 +39,7 @@ func (d *Daemon) Operator() Operator {
 
 // SetTopology implements rpc.Manager.
 func (d *Daemon) SetTopology(ctx context.Context, f rpc.TopologyFile) (rpc.TopologyDifference, error) {
-	return d.reshape(ctx, f, "has set the topology", func(o Operator) (Operator, error) {
+	return d.reshape(ctx, f, "SetTopology", "has set the topology", func(o Operator) (Operator, error) {
 		g, err := topology.Read(bytes.NewReader(f.Content), f.Name)
 		if err != nil {
 			return o, err
@@ -59,7 +59,7 @@ func (d *Daemon) wire() *topology.Graph {
 
 // EditTopology implements rpc.Manager.
 func (d *Daemon) EditTopology(ctx context.Context, f rpc.TopologyFile) (rpc.TopologyDifference, error) {
-	return d.reshape(ctx, f, "has edited the topology", func(o Operator) (Operator, error) {
+	return d.reshape(ctx, f, "EditTopology", "has edited the topology", func(o Operator) (Operator, error) {
 		wire := d.wire()
 		p, err := o.Graph.Patched(f.Content, f.Name, func(name string) bool {
 			return wire != nil && (has(wire, name) || slices.Contains(o.Down, name))
@@ -156,8 +156,24 @@ func (o *Operator) become(g *topology.Graph, agents map[string]string, wire *top
 	return checkFabric(g, fresh)
 }
 
+// maxAudited is how many lines of a change are in its record.
+const maxAudited = 32
+
+func first(lines []string, most int) []string {
+	if len(lines) <= most {
+		return lines
+	}
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
+}
+
 // reshape makes a change of the operator's part, puts it into effect and stores it.
-func (d *Daemon) reshape(ctx context.Context, f rpc.TopologyFile, did string, change func(Operator) (Operator, error)) (rpc.TopologyDifference, error) {
+func (d *Daemon) reshape(ctx context.Context, f rpc.TopologyFile, method, did string, change func(Operator) (Operator, error)) (result rpc.TopologyDifference, err error) {
+	defer func() {
+		r := rpc.AuditOf(ctx, method, err)
+		r.Object = f.Name
+		r.Detail = fmt.Sprintf("version=%d dry-run=%v changes=%q", result.Version, f.DryRun, first(result.What, maxAudited))
+		d.cfg.Audit.Record(r)
+	}()
 	d.editing.Lock()
 	defer d.editing.Unlock()
 	was := d.Operator()
@@ -168,7 +184,7 @@ func (d *Daemon) reshape(ctx context.Context, f rpc.TopologyFile, did string, ch
 	if err != nil {
 		return rpc.TopologyDifference{}, fmt.Errorf("%w: %w", rpc.ErrTopology, err)
 	}
-	result := rpc.TopologyDifference{Version: was.Version, What: append(lines(topology.Compare(was.Graph, next.Graph)), was.differences(&next)...)}
+	result = rpc.TopologyDifference{Version: was.Version, What: append(lines(topology.Compare(was.Graph, next.Graph)), was.differences(&next)...)}
 	if f.DryRun || len(result.What) == 0 {
 		return result, nil
 	}

@@ -30,12 +30,12 @@ func newPlanner(g *topology.Graph, model pathsel.Model, counts *counts) (*planne
 
 // put takes what a step of the core wants planned.
 func (p *planner) put(out *manager.Output) {
-	if out.View.Graph() == nil && len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans) == 0 {
+	if out.View.Graph() == nil && len(out.Loads)+len(out.Unloads)+len(out.Slots)+len(out.Plans)+len(out.Cancels) == 0 {
 		return
 	}
 	o := &manager.Output{
 		View: out.View, Anew: out.Anew,
-		Loads: slices.Clone(out.Loads), Unloads: slices.Clone(out.Unloads), Slots: slices.Clone(out.Slots), Plans: slices.Clone(out.Plans),
+		Loads: slices.Clone(out.Loads), Unloads: slices.Clone(out.Unloads), Slots: slices.Clone(out.Slots), Plans: slices.Clone(out.Plans), Cancels: slices.Clone(out.Cancels),
 	}
 	p.box.Put(func(c *manager.Planner) { c.Put(o) })
 }

@@ -39,6 +39,11 @@ func (d *Daemon) DrainSwitch(ctx context.Context, name string, on bool) error {
 
 // PlanGroup implements rpc.Manager.
 func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan, error) {
+	over, err := d.turn(ctx, c)
+	if err != nil {
+		return rpc.GroupPlan{}, err
+	}
+	defer over()
 	var draft manager.Draft
 	var plan manager.GroupPlan
 	wrong := manager.ErrRedrawn
@@ -63,6 +68,22 @@ func (d *Daemon) PlanGroup(ctx context.Context, c manager.Create) (rpc.GroupPlan
 		return rpc.GroupPlan{}, wrong
 	}
 	return rpc.NewGroupPlan(plan, draft.Graph()), nil
+}
+
+// turn waits for a turn at the planner, which ends with over. Who does not wait any more
+// leaves the queue.
+func (d *Daemon) turn(ctx context.Context, c manager.Create) (over func(), err error) {
+	var asked uint64
+	over = func() { _ = d.post(manager.TurnOver{Req: asked}) } // the error is that the manager ends
+	_, err = d.request(ctx, func(req uint64) manager.Input {
+		asked = req
+		return manager.Turn{Req: req, Owner: c.Owner, Cost: len(c.Members) * max(1, c.Bundle.Count)}
+	})
+	if err != nil {
+		over()
+		return nil, err
+	}
+	return over, nil
 }
 
 // request posts a request and waits for its reply.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -79,10 +80,11 @@ func (s *session) receive(ctx context.Context, host rpc.HostStream) error {
 
 // take hands a request to the core, or answers that it is denied.
 func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
+	in := q.Input
 	if errors.Is(q.Denied, rpc.ErrDenied) {
 		s.d.log.Warn("denied a host's request", slog.Any("error", q.Denied))
+		s.record(ctx, in, 0, q.Denied)
 	}
-	in := q.Input
 	switch v := in.(type) {
 	case manager.Create:
 		if q.Denied != nil {
@@ -92,13 +94,13 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 		if _, err := rand.Read(v.Secret[:]); err != nil {
 			return fmt.Errorf("managerd: drawing a secret: %w", err)
 		}
-		return s.request(ctx, v.Req, func(req uint64) manager.Input { v.Req = req; return v })
+		return s.request(ctx, v.Req, v, func(req uint64) manager.Input { v.Req = req; return v })
 	case manager.Release:
 		if q.Denied != nil {
 			s.put(manager.Event{Reply: &manager.Reply{Req: v.Req, Group: v.Group, Err: q.Denied}})
 			return nil
 		}
-		return s.request(ctx, v.Req, func(req uint64) manager.Input { v.Req = req; return v })
+		return s.request(ctx, v.Req, v, func(req uint64) manager.Input { v.Req = req; return v })
 	case manager.Watch:
 		if q.Denied != nil {
 			s.put(manager.Event{Notice: &manager.Notice{Group: v.Group, Rank: v.Rank, Err: q.Denied, End: true}})
@@ -113,6 +115,9 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 		}
 		v.Stream = stream
 		in = v
+		if v.Over { // which ends the group
+			s.record(ctx, in, v.Group, nil)
+		}
 	case manager.Report: // which has no answer
 		stream, known := s.watching(watched{v.Group, v.Rank})
 		if q.Denied != nil || !known {
@@ -125,9 +130,32 @@ func (s *session) take(ctx context.Context, q rpc.HostRequest) error {
 	return s.d.loop.Post(ctx, in)
 }
 
+// record records a request of the host, and its outcome.
+func (s *session) record(ctx context.Context, in manager.Input, group uint32, err error) {
+	method := strings.TrimPrefix(fmt.Sprintf("%T", in), "manager.")
+	r := rpc.AuditOf(ctx, method, err)
+	r.Group = group
+	switch v := in.(type) {
+	case manager.Create:
+		r.Request = fmt.Sprintf("%s/%d", r.Request, v.Req)
+		r.Object, r.Detail = v.Name, fmt.Sprintf("members=%d", len(v.Members))
+	case manager.Release:
+		r.Request = fmt.Sprintf("%s/%d", r.Request, v.Req)
+		r.Group = v.Group
+	case manager.Watch:
+		r.Group, r.Detail = v.Group, fmt.Sprintf("rank=%d data=%v", v.Rank, v.DataAddr)
+	case manager.Unwatch:
+		r.Group, r.Detail = v.Group, fmt.Sprintf("rank=%d over=%v", v.Rank, v.Over)
+	case manager.Report:
+		r.Group, r.Detail = v.Group, fmt.Sprintf("rank=%d", v.Rank)
+	}
+	s.d.cfg.Audit.Record(r)
+}
+
 // request posts a request, whose reply goes to the host under the host's number.
-func (s *session) request(ctx context.Context, number uint64, input func(req uint64) manager.Input) error {
+func (s *session) request(ctx context.Context, number uint64, asked manager.Input, input func(req uint64) manager.Input) error {
 	req := s.d.desk.Await(func(r manager.Reply) {
+		s.record(ctx, asked, r.Group, r.Err)
 		r.Req = number
 		s.put(manager.Event{Reply: &r})
 	})

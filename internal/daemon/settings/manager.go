@@ -29,6 +29,7 @@ type Manager struct {
 	TLS       TLS
 	Plaintext bool // without certificates on other addresses than loopback, too
 	Log       Log
+	Audit     string // path of the audit log; empty: there is none
 
 	Heartbeat, Call, Connect time.Duration // as in managerd.Config; 0: its defaults
 	Verify                   time.Duration // likewise; below 0: off
@@ -56,6 +57,7 @@ func (d *reader) manager(top field, m *Manager) {
 		"limits": func(f field) { limits = f }, "periods": func(f field) { periods = f }, "planning": func(f field) { d.planning(f, m) },
 		"listen": d.address(&m.Listen), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
 		"tls": d.tls(&m.TLS), "plaintext": d.boolean(&m.Plaintext), "log": d.log(&m.Log),
+		"audit": d.filePath(&m.Audit), "quotas": func(f field) { d.quotas(f, &m.Core.Quotas) },
 		"membership": d.membership(&m.Membership), "discovery": func(f field) {
 			given = true
 			d.discovery(&m.Discovery)(f)

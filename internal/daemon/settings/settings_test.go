@@ -21,10 +21,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
@@ -56,6 +59,27 @@ func TestManagerExample(t *testing.T) {
 	}
 	if err := m.Config().Validate(); err != nil {
 		t.Error(err)
+	}
+	if d := manager.DefaultConfig().Quotas; m.Core.Quotas.Host != d.Host || m.Core.Quotas.All != d.All || m.Audit != "" {
+		t.Errorf("the example has quotas %+v, the defaults are %+v", m.Core.Quotas, d)
+	}
+}
+
+// TestQuotas are read as they are written.
+func TestQuotas(t *testing.T) {
+	m, err := settings.ReadManager(strings.NewReader("version: 1\ntopology: leaf-spine:2,2,2\naudit: a.log\nquotas: {all: {slots: 5, plans: 9}, host: {groups: 3, slots: 4}, labels: {z: {hosts: [h0, \"h1*\"], weight: 3, plans: 7}, a: {hosts: [\"*\"], waiting: 2}}}\n"), "/x/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := quota.Config{
+		All: quota.Limits{Slots: 5, Plans: 9}, Host: quota.Limits{Groups: 3, Slots: 4},
+		Labels: []quota.Label{
+			{Name: "z", Hosts: []string{"h0", "h1*"}, Weight: 3, Limits: quota.Limits{Plans: 7}},
+			{Name: "a", Hosts: []string{"*"}, Limits: quota.Limits{Waiting: 2}},
+		},
+	}
+	if diff := cmp.Diff(want, m.Core.Quotas); diff != "" || m.Audit != "/x/a.log" {
+		t.Errorf("audit log %s; quotas (-want +got):\n%s", m.Audit, diff)
 	}
 }
 
@@ -414,6 +438,11 @@ func TestManagerErrors(t *testing.T) {
 		{"retries", head + "periods:\n  retry-min: 10s\n  retry-max: 1s\n", topology.ErrField, []string{"f:3: periods: manager: invalid configuration"}, false},
 		{"limits", head + "limits: {groups: 0, members: 1.5, window: 100000}\n", topology.ErrField,
 			[]string{"f:3: limits.groups: 0 is not within", "f:3: limits.members: must be a whole number", "f:3: limits.window: 100000 is not"}, true},
+		{"quotas", head + "quotas: {all: {groups: 1}, host: {plans: 0}, labels: {a: {groups: 3}, b: {hosts: [], weight: 5000}, c: {hosts: h1}}}\n", topology.ErrField,
+			[]string{"f:3: quotas.all.groups: unknown field", "f:3: quotas.host.plans: 0 is not within", "f:3: quotas.labels.a: hosts is missing",
+				"f:3: quotas.labels.b.weight: 5000 is not within", "f:3: quotas.labels.c.hosts: must be a list"}, true},
+		{"a label of nobody", head + "quotas: {labels: {a: {hosts: []}}}\n", topology.ErrField, []string{"f:3: quotas: quota: invalid limits: label a has no hosts"}, true},
+		{"a label's pattern", head + "quotas: {labels: {a: {hosts: [\"h[\"]}}}\n", topology.ErrField, []string{"f:3: quotas: quota: invalid limits: label a: \"h[\": syntax error in pattern"}, false},
 		{"planning", head + "planning: {hosts: always, forward: perhaps, models: a}\n", topology.ErrField,
 			[]string{`f:3: planning.hosts: "always" is not one of where-faster, never`, `f:3: planning.forward: "perhaps" is not one of never, needed, better`, "f:3: planning.models: unknown field"}, true},
 		{"model", head + "planning: {model: nowhere.yaml}\n", topology.ErrField, []string{`f:3: planning.model: there is no file "nowhere.yaml"`}, false},

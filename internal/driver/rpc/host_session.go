@@ -124,7 +124,7 @@ func (s *hostStream) read(r *reader, m *pb.HostSessionRequest) (q HostRequest) {
 	switch v := m.GetRequest().(type) {
 	case *pb.HostSessionRequest_Create:
 		c := r.create(v.Create)
-		c.Req = m.GetId()
+		c.Req, c.Owner = m.GetId(), ownerOf(ctx)
 		q.Input, q.Denied = c, mayCreate(ctx, c)
 	case *pb.HostSessionRequest_Release:
 		g := v.Release.GetGroup()

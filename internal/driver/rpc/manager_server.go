@@ -22,6 +22,7 @@ func (s *managerServer) CreateGroup(ctx context.Context, m *pb.CreateGroupReques
 	if r.err != nil {
 		return nil, r.err
 	}
+	c.Owner = ownerOf(ctx)
 	if err := mayCreate(ctx, c); err != nil {
 		return nil, err
 	}
@@ -72,6 +73,7 @@ func (s *managerServer) PlanGroup(ctx context.Context, m *pb.PlanGroupRequest) (
 	if r.err != nil {
 		return nil, r.err
 	}
+	c.Owner = ownerOf(ctx)
 	if err := mayCreate(ctx, c); err != nil {
 		return nil, err
 	}

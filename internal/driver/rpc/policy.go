@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -91,6 +93,28 @@ var ErrNotMember = errors.New("rpc: the host is not that member of the group")
 func hostOf(ctx context.Context) (string, bool) {
 	caller, known := CallerOf(ctx)
 	return caller.Name, known && caller.Role == pki.Host
+}
+
+// ownerOf returns by whose quotas a call goes: the host that the certificate names or,
+// without certificates, the other side's address. Operators are no hosts: it is empty.
+func ownerOf(ctx context.Context) string {
+	if caller, known := CallerOf(ctx); known {
+		if caller.Role != pki.Host {
+			return ""
+		}
+		return caller.Name
+	}
+	return addressOf(ctx).String()
+}
+
+// addressOf returns the other side's address; invalid: it is not known.
+func addressOf(ctx context.Context) netip.Addr {
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, err := netip.ParseAddrPort(p.Addr.String()); err == nil {
+			return a.Addr().Unmap()
+		}
+	}
+	return netip.Addr{}
 }
 
 // mayCreate returns why the caller must not create a group.

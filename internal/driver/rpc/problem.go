@@ -9,6 +9,7 @@ import (
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
@@ -28,6 +29,7 @@ var sentinels = []struct {
 	{manager.ErrTooFew, "too-few-members", codes.InvalidArgument},
 	{manager.ErrTooMany, "too-many-members", codes.InvalidArgument},
 	{manager.ErrTooManyGroups, "too-many-groups", codes.ResourceExhausted},
+	{quota.ErrQuota, "quota", codes.ResourceExhausted},
 	{manager.ErrDuplicate, "duplicate-member", codes.InvalidArgument},
 	{manager.ErrUnknownHost, "unknown-host", codes.NotFound},
 	{manager.ErrUnknownSwitch, "unknown-switch", codes.NotFound},

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/driver/audit"
 )
 
 const (
@@ -61,6 +62,7 @@ type ServerConfig struct {
 	TLS            *tls.Config  // nil: no encryption, and everybody may do everything
 	AllowPlaintext bool         // serve on other addresses than loopback without encryption, too
 	Log            *slog.Logger // of who is refused; nil: none
+	Audit          *audit.Log   // of who has done what; nil: none
 }
 
 // Server serves gRPC: Services, the health service, and reflection.
@@ -77,7 +79,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &guard{open: c.TLS == nil, log: c.Log}
+	g := &guard{open: c.TLS == nil, log: c.Log, audit: c.Audit}
 	s := &Server{
 		grpc: grpc.NewServer(
 			grpc.Creds(c.credentials()),

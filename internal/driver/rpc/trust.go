@@ -11,8 +11,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -104,11 +106,12 @@ func CallerOf(ctx context.Context) (pki.Identity, bool) {
 
 // guard admits calls, by the policy.
 type guard struct {
-	open bool // there are no certificates: everybody may do everything
-	log  *slog.Logger
+	open  bool // there are no certificates: everybody may do everything
+	log   *slog.Logger
+	audit *audit.Log // may be nil
 }
 
-// admit returns the context of a call, with its caller, or why it must not be
+// admit returns the context of a call, with its caller, and why it must not be
 // made.
 func (g *guard) admit(ctx context.Context, method string) (context.Context, error) {
 	if g.open {
@@ -124,9 +127,8 @@ func (g *guard) admit(ctx context.Context, method string) (context.Context, erro
 			from = p.Addr.String()
 		}
 		g.log.Warn("call refused", slog.String("method", method), slog.String("from", from), slog.Any("error", err))
-		return nil, err
 	}
-	return context.WithValue(ctx, callerKey{}, caller), nil
+	return context.WithValue(ctx, callerKey{}, caller), err
 }
 
 // identify returns who is at the other end of a call's connection, which its
@@ -150,21 +152,27 @@ func identify(ctx context.Context) (pki.Identity, error) {
 // unary is the interceptor of a server's simple calls. Handlers return plain
 // errors.
 func (g *guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	ctx, id := withRequest(ctx)
+	_ = grpc.SetHeader(ctx, metadata.Pairs(RequestID, id)) // who asked may do without
 	ctx, err := g.admit(ctx, info.FullMethod)
-	if err != nil {
-		return nil, toStatus(err)
+	var response any
+	if err == nil {
+		response, err = handle(ctx, request)
 	}
-	response, err := handle(ctx, request)
+	g.record(ctx, info.FullMethod, request, response, err)
 	return response, toStatus(err)
 }
 
 // stream is the interceptor of a server's streams.
 func (g *guard) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	ctx, err := g.admit(stream.Context(), info.FullMethod)
-	if err != nil {
-		return toStatus(err)
+	ctx, id := withRequest(stream.Context())
+	_ = stream.SetHeader(metadata.Pairs(RequestID, id)) // who asked may do without
+	ctx, err := g.admit(ctx, info.FullMethod)
+	if err == nil {
+		err = handle(service, &admitted{stream, ctx})
 	}
-	return toStatus(handle(service, &admitted{stream, ctx}))
+	g.record(ctx, info.FullMethod, nil, nil, err)
+	return toStatus(err)
 }
 
 // admitted is a stream whose context has its caller.
