@@ -359,6 +359,7 @@ type SetRoutesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ports         []*PortAddress         `protobuf:"bytes,1,rep,name=ports,proto3" json:"ports,omitempty"` // of the ports whose address the map has
 	Routes        []*Route               `protobuf:"bytes,2,rep,name=routes,proto3" json:"routes,omitempty"`
+	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"` // term of the caller, which leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -405,6 +406,13 @@ func (x *SetRoutesRequest) GetRoutes() []*Route {
 		return x.Routes
 	}
 	return nil
+}
+
+func (x *SetRoutesRequest) GetManager() uint64 {
+	if x != nil {
+		return x.Manager
+	}
+	return 0
 }
 
 type PortAddress struct {
@@ -568,6 +576,7 @@ type PrepareRequest struct {
 	Types         []ElementType          `protobuf:"varint,9,rep,packed,name=types,proto3,enum=tributary.offload.v1.ElementType" json:"types,omitempty"`
 	Protection    Protection             `protobuf:"varint,11,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"` // of the group's packets
 	Lease         *durationpb.Duration   `protobuf:"bytes,10,opt,name=lease,proto3" json:"lease,omitempty"`                                                 // time limit for Commit; 0: the agent's default
+	Manager       uint64                 `protobuf:"fixed64,12,opt,name=manager,proto3" json:"manager,omitempty"`                                           // term of the caller, which leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,6 +681,13 @@ func (x *PrepareRequest) GetLease() *durationpb.Duration {
 	return nil
 }
 
+func (x *PrepareRequest) GetManager() uint64 {
+	if x != nil {
+		return x.Manager
+	}
+	return 0
+}
+
 type PrepareResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // "IP:port" for packets of children and parent
@@ -731,6 +747,7 @@ type CommitRequest struct {
 	Protection    Protection             `protobuf:"varint,13,opt,name=protection,proto3,enum=tributary.offload.v1.Protection" json:"protection,omitempty"` // of packets on all edges
 	Key           []byte                 `protobuf:"bytes,14,opt,name=key,proto3" json:"key,omitempty"`                                                     // 32 bytes, of this switch and its parent; empty: this is the root, or packets are not protected
 	Lease         *durationpb.Duration   `protobuf:"bytes,12,opt,name=lease,proto3" json:"lease,omitempty"`                                                 // after which an epoch without any packet is dropped; 0: never
+	Manager       uint64                 `protobuf:"fixed64,15,opt,name=manager,proto3" json:"manager,omitempty"`                                           // term of the caller, which leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -856,6 +873,13 @@ func (x *CommitRequest) GetLease() *durationpb.Duration {
 	return nil
 }
 
+func (x *CommitRequest) GetManager() uint64 {
+	if x != nil {
+		return x.Manager
+	}
+	return 0
+}
+
 // TreeChild is a host or a switch beneath a switch.
 type TreeChild struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -974,6 +998,7 @@ type RemoveRequest struct {
 	Incarnation   uint64                 `protobuf:"fixed64,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Manager       uint64                 `protobuf:"fixed64,5,opt,name=manager,proto3" json:"manager,omitempty"` // term of the caller, which leads
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1025,6 +1050,13 @@ func (x *RemoveRequest) GetGroup() uint32 {
 func (x *RemoveRequest) GetEpoch() uint32 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RemoveRequest) GetManager() uint64 {
+	if x != nil {
+		return x.Manager
 	}
 	return 0
 }
@@ -1698,10 +1730,12 @@ func (x *TreeCounters) GetDrops() map[string]uint64 {
 }
 
 type WatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Heartbeat     *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // maximum time between messages; 0: the agent's default
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: not reported
-	Manager       uint64                 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`   // differs from those of all other managers; 0: an observer
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Heartbeat *durationpb.Duration   `protobuf:"bytes,1,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"` // maximum time between messages; 0: the agent's default
+	Version   string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`     // of the watcher's program; empty: not reported
+	// manager is the term of the watcher, which is to lead, and differs from those of all
+	// others: that of a later manager of the fabric is larger. 0: an observer.
+	Manager       uint64 `protobuf:"fixed64,3,opt,name=manager,proto3" json:"manager,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2007,10 +2041,11 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x06window\x18\x04 \x01(\rR\x06window\x12\x1c\n" +
 	"\tcommitted\x18\x05 \x01(\bR\tcommitted\x12!\n" +
 	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\x127\n" +
-	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducerJ\x04\b\x03\x10\x04\"\x80\x01\n" +
+	"\areducer\x18\a \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducerJ\x04\b\x03\x10\x04\"\x9a\x01\n" +
 	"\x10SetRoutesRequest\x127\n" +
 	"\x05ports\x18\x01 \x03(\v2!.tributary.offload.v1.PortAddressR\x05ports\x123\n" +
-	"\x06routes\x18\x02 \x03(\v2\x1b.tributary.offload.v1.RouteR\x06routes\";\n" +
+	"\x06routes\x18\x02 \x03(\v2\x1b.tributary.offload.v1.RouteR\x06routes\x12\x18\n" +
+	"\amanager\x18\x03 \x01(\x06R\amanager\";\n" +
 	"\vPortAddress\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\rR\x04port\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"N\n" +
@@ -2018,7 +2053,7 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"\x06prefix\x18\x01 \x01(\tR\x06prefix\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x19\n" +
 	"\bnext_hop\x18\x03 \x01(\tR\anextHop\"\x13\n" +
-	"\x11SetRoutesResponse\"\xa3\x03\n" +
+	"\x11SetRoutesResponse\"\xbd\x03\n" +
 	"\x0ePrepareRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -2033,9 +2068,10 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"protection\x18\v \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
 	"protection\x12/\n" +
 	"\x05lease\x18\n" +
-	" \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"4\n" +
+	" \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x18\n" +
+	"\amanager\x18\f \x01(\x06R\amanagerJ\x04\b\x04\x10\x05\"4\n" +
 	"\x0fPrepareResponse\x12!\n" +
-	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xbc\x03\n" +
+	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\xd6\x03\n" +
 	"\rCommitRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
@@ -2053,18 +2089,20 @@ const file_api_offload_v1_switch_agent_proto_rawDesc = "" +
 	"protection\x18\r \x01(\x0e2 .tributary.offload.v1.ProtectionR\n" +
 	"protection\x12\x10\n" +
 	"\x03key\x18\x0e \x01(\fR\x03key\x12/\n" +
-	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05leaseJ\x04\b\x04\x10\x05\"g\n" +
+	"\x05lease\x18\f \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x18\n" +
+	"\amanager\x18\x0f \x01(\x06R\amanagerJ\x04\b\x04\x10\x05\"g\n" +
 	"\tTreeChild\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06lowest\x18\x02 \x01(\rR\x06lowest\x12\x16\n" +
 	"\x06cookie\x18\x03 \x01(\x04R\x06cookie\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\fR\x03key\"I\n" +
 	"\x0eCommitResponse\x127\n" +
-	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"c\n" +
+	"\areducer\x18\x01 \x01(\v2\x1d.tributary.offload.v1.ReducerR\areducer\"}\n" +
 	"\rRemoveRequest\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x14\n" +
 	"\x05group\x18\x02 \x01(\rR\x05group\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\rR\x05epochJ\x04\b\x04\x10\x05\"\x10\n" +
+	"\x05epoch\x18\x03 \x01(\rR\x05epoch\x12\x18\n" +
+	"\amanager\x18\x05 \x01(\x06R\amanagerJ\x04\b\x04\x10\x05\"\x10\n" +
 	"\x0eRemoveResponse\"\x1e\n" +
 	"\fDrainRequest\x12\x0e\n" +
 	"\x02on\x18\x01 \x01(\bR\x02on\"\x0f\n" +

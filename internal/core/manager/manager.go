@@ -19,6 +19,7 @@ type Core struct {
 	names     map[string]uint32  // of groups that are not released
 	bundles   map[string]*bundle // that have such groups, by name
 	lastGroup uint32             // the highest number ever given
+	term      uint64             // the driver's
 	plans     uint64             // the highest number of a plan
 	void      uint64             // the highest number of a plan in another graph
 

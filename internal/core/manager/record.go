@@ -138,4 +138,5 @@ type Site struct {
 type Fleet struct {
 	LastGroup uint32   // the highest group number that was given; numbers are never reused
 	Drained   []string // names of switches
+	Term      uint64   `json:",omitempty"` // of the last manager: later ones have higher ones
 }

@@ -39,7 +39,7 @@ func (c *Core) save(r Record) uint64 {
 }
 
 func (c *Core) saveFleet() {
-	f := &Fleet{LastGroup: c.lastGroup}
+	f := &Fleet{LastGroup: c.lastGroup, Term: c.term}
 	for _, d := range c.fleet {
 		if d.drained {
 			f.Drained = append(f.Drained, d.name)
@@ -222,7 +222,7 @@ func Restore(graph *topology.Graph, cfg Config, records []Record) (*Core, error)
 func (c *Core) restore(r *Record) error {
 	switch {
 	case r.Kind == FleetRecord && r.Fleet != nil:
-		c.lastGroup = max(c.lastGroup, r.Fleet.LastGroup)
+		c.lastGroup, c.term = max(c.lastGroup, r.Fleet.LastGroup), r.Fleet.Term
 		for _, name := range r.Fleet.Drained {
 			if d := c.named(name); d != nil {
 				d.drained = true

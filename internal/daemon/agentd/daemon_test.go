@@ -41,11 +41,15 @@ func start(t *testing.T, c agentd.Config) (*agentd.Daemon, *rpc.AgentClient) {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.Close)
-	client, err := rpc.DialAgent(d.Addr(), rpc.ClientConfig{})
+	client, err := rpc.DialAgent(d.Addr(), rpc.ClientConfig{Manager: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
+	led := errors.New("it has led")
+	if err := client.Watch(testContext(t), 0, func(rpc.AgentEvent) error { return led }); !errors.Is(err, led) {
+		t.Fatal(err)
+	}
 	return d, client
 }
 

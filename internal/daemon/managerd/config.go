@@ -65,6 +65,8 @@ type Config struct {
 	// manager's own. nil: Topology is the fabric.
 	Discovery *discoverer.Config
 
+	Now func() time.Time // the clock, by which terms rise without a store; nil: time.Now
+
 	Log   *slog.Logger // nil: none
 	Audit *audit.Log   // of who has done what, which is the caller's; nil: none
 }
@@ -87,6 +89,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Topology == nil {
 		c.Topology, _ = (&topology.Builder{}).Build() // without anything that could be wrong
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -168,11 +173,11 @@ func (c Config) server() rpc.ServerConfig {
 	return s
 }
 
-// client reports how the manager of a number reaches the agent of a switch, and
+// client reports how the manager of a term reaches the agent of a switch, and
 // nobody else.
-func (c Config) client(name string, number uint64) rpc.ClientConfig {
+func (c Config) client(name string, term uint64) rpc.ClientConfig {
 	if c.Trust == nil {
-		return rpc.ClientConfig{Manager: number}
+		return rpc.ClientConfig{Manager: term}
 	}
-	return rpc.ClientConfig{Manager: number, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
+	return rpc.ClientConfig{Manager: term, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +30,7 @@ type Daemon struct {
 	loop    *runner.Loop[manager.Input, manager.Output] // owns core
 	planner *planner
 	writer  *writer
-	number  uint64                           // of this manager, which is not 0, for agents
+	term    uint64                           // of this manager, for agents: above those of all before it
 	links   atomic.Pointer[map[string]*link] // by switch; those of switches with an agent
 	server  *rpc.Server
 	counts  *counts
@@ -80,9 +80,14 @@ func Start(c Config) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("managerd: loading the store: %w", err)
 	}
+	wasKept := isKept && len(records) > 0
+	records, term, err := c.newTerm(records)
+	if err != nil {
+		c.Log.Warn("the term of this manager is not stored: if the clock is set back before the next start, agents have to be restarted then", slog.Any("error", err))
+	}
 	d := &Daemon{
 		cfg: c, log: c.Log, counts: newCounts(records),
-		number:   rand.Uint64() | 1,
+		term:     term,
 		gone:     make(chan struct{}),
 		sessions: map[uint32]*session{},
 		outages:  outages{},
@@ -113,7 +118,7 @@ func Start(c Config) (*Daemon, error) {
 		d.leaveZone(false)
 		return nil, errors.Join(err, listener.Close())
 	}
-	if isKept && len(records) > 0 {
+	if wasKept {
 		d.fabric.Lock()
 		d.remember(&d.history.changes, d.entry("the manager was started", []string{"manager restarted: its changes of the map are counted anew"}, 0))
 		d.fabric.Unlock()
@@ -129,6 +134,20 @@ func Start(c Config) (*Daemon, error) {
 		slog.Int("hosts", g.Hosts()), slog.Int("switches", g.Switches()),
 		slog.Int("agents", len(d.agents)), slog.Int("records", len(records)))
 	return d, nil
+}
+
+// newTerm returns a term that no manager before had: above the stored one, and the time,
+// where there is no store or it was lost. It is stored in what it makes of the records.
+func (c Config) newTerm(records []manager.Record) ([]manager.Record, uint64, error) {
+	fleet := manager.Record{Kind: manager.FleetRecord, Fleet: &manager.Fleet{}}
+	at := slices.IndexFunc(records, func(r manager.Record) bool { return r.Kind == manager.FleetRecord })
+	if at >= 0 {
+		kept := *records[at].Fleet
+		fleet.Seq, fleet.Fleet = records[at].Seq, &kept
+		records = slices.Delete(slices.Clone(records), at, at+1)
+	}
+	fleet.Fleet.Term = max(fleet.Fleet.Term+1, uint64(max(0, c.Now().UnixNano())))
+	return append(records, fleet), fleet.Fleet.Term, c.Store.Save([]manager.Record{fleet})
 }
 
 // restoreCore begins with the operator's part as the map, and what was stored.

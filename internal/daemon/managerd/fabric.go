@@ -232,7 +232,7 @@ func (d *Daemon) dial(agents map[string]string) (fresh []*link, err error) {
 		if l := links[name]; l != nil && l.address == agents[name] {
 			continue
 		}
-		client, err := rpc.DialAgent(agents[name], d.cfg.client(name, d.number))
+		client, err := rpc.DialAgent(agents[name], d.cfg.client(name, d.term))
 		if err != nil {
 			closeLinks(fresh)
 			return nil, fmt.Errorf("managerd: agent of switch %s: %w", name, err)

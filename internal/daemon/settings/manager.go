@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -147,7 +148,7 @@ func (d *reader) core(limits, periods field, m *Manager) {
 			"hold":   d.period(&c.Hold), "idle": d.period(&c.Idle),
 		})
 	}
-	if err := c.Validate(); err != nil && len(d.errs) == before {
+	if err := c.Validate(); err != nil && len(d.errs) == before && !errors.Is(err, quota.ErrConfig) { // which is reported already
 		at := limits
 		if at == nil {
 			at = periods

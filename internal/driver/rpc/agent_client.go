@@ -48,20 +48,26 @@ func (c *AgentClient) State(ctx context.Context) (AgentState, error) {
 
 // Prepare implements Agent.
 func (c *AgentClient) Prepare(ctx context.Context, p agent.Prepare) (netip.AddrPort, error) {
-	m, err := c.client.Prepare(ctx, prepareRequest(p))
+	q := prepareRequest(p)
+	q.Manager = c.manager
+	m, err := c.client.Prepare(ctx, q)
 	return answered(&c.remoteEnd, "prepare", m.GetDataAddress(), err, func(r *reader, a string) netip.AddrPort { return r.addr("data_address", a) })
 }
 
 // Commit implements Agent.
 func (c *AgentClient) Commit(ctx context.Context, m agent.Commit) (topology.Reducer, error) {
-	answer, err := c.client.Commit(ctx, commitRequest(m))
+	q := commitRequest(m)
+	q.Manager = c.manager
+	answer, err := c.client.Commit(ctx, q)
 	var r reader
 	return r.reducer(answer.GetReducer()), c.fail("commit", err)
 }
 
 // Remove implements Agent.
 func (c *AgentClient) Remove(ctx context.Context, m agent.Remove) error {
-	_, err := c.client.Remove(ctx, removeRequest(m))
+	q := removeRequest(m)
+	q.Manager = c.manager
+	_, err := c.client.Remove(ctx, q)
 	return c.fail("remove", err)
 }
 
@@ -73,7 +79,9 @@ func (c *AgentClient) Drain(ctx context.Context, on bool) error {
 
 // SetRoutes implements Agent.
 func (c *AgentClient) SetRoutes(ctx context.Context, a portmap.Assignment) error {
-	_, err := c.client.SetRoutes(ctx, setRoutesRequest(a))
+	q := setRoutesRequest(a)
+	q.Manager = c.manager
+	_, err := c.client.SetRoutes(ctx, q)
 	return c.fail("set routes", err)
 }
 

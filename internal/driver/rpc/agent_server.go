@@ -3,6 +3,7 @@ package rpc
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/ground/version"
 )
 
@@ -38,6 +40,12 @@ func (s *agentServer) Prepare(ctx context.Context, m *pb.PrepareRequest) (*pb.Pr
 	if r.err != nil {
 		return nil, r.err
 	}
+	ctx, end, err := s.lead.call(ctx, m.GetManager())
+	if err != nil {
+		s.log.Warn("a call of a manager that does not lead is refused", slog.String("call", "Prepare"), slog.Any("error", err))
+		return nil, err
+	}
+	defer end()
 	addr, err := s.agent.Prepare(ctx, p)
 	return &pb.PrepareResponse{DataAddress: addr.String()}, err
 }
@@ -48,6 +56,12 @@ func (s *agentServer) Commit(ctx context.Context, m *pb.CommitRequest) (*pb.Comm
 	if r.err != nil {
 		return nil, r.err
 	}
+	ctx, end, err := s.lead.call(ctx, m.GetManager())
+	if err != nil {
+		s.log.Warn("a call of a manager that does not lead is refused", slog.String("call", "Commit"), slog.Any("error", err))
+		return nil, err
+	}
+	defer end()
 	by, err := s.agent.Commit(ctx, c)
 	return &pb.CommitResponse{Reducer: reducer(by)}, err
 }
@@ -58,6 +72,12 @@ func (s *agentServer) Remove(ctx context.Context, m *pb.RemoveRequest) (*pb.Remo
 	if r.err != nil {
 		return nil, r.err
 	}
+	ctx, end, err := s.lead.call(ctx, m.GetManager())
+	if err != nil {
+		s.log.Warn("a call of a manager that does not lead is refused", slog.String("call", "Remove"), slog.Any("error", err))
+		return nil, err
+	}
+	defer end()
 	return &pb.RemoveResponse{}, s.agent.Remove(ctx, x)
 }
 
@@ -71,6 +91,12 @@ func (s *agentServer) SetRoutes(ctx context.Context, m *pb.SetRoutesRequest) (*p
 	if r.err != nil {
 		return nil, r.err
 	}
+	ctx, end, err := s.lead.call(ctx, m.GetManager())
+	if err != nil {
+		s.log.Warn("a call of a manager that does not lead is refused", slog.String("call", "SetRoutes"), slog.Any("error", err))
+		return nil, err
+	}
+	defer end()
 	return &pb.SetRoutesResponse{}, s.agent.SetRoutes(ctx, a)
 }
 
@@ -93,6 +119,9 @@ func (s *agentServer) Watch(m *pb.WatchRequest, stream grpc.ServerStreamingServe
 		s.log.Warn("a watcher of another version", slog.String("version", own), slog.String("watcher", cmp.Or(theirs, "unknown")))
 	}
 
+	if caller, known := CallerOf(stream.Context()); known && caller.Role != pki.Manager && m.GetManager() != 0 {
+		return fmt.Errorf("%w: %s leads a switch, which is for the role %s", ErrDenied, caller, pki.Manager)
+	}
 	leave, err := s.lead.take(stream.Context(), m.GetManager())
 	if err != nil {
 		s.log.Warn("a second manager is refused", slog.Any("error", err))

@@ -58,7 +58,7 @@ func TestAgentCalls(t *testing.T) {
 			{Group: 8, EpochTraffic: switchreduce.EpochTraffic{Epoch: 4, Children: []switchreduce.Traffic{{BytesOut: 6}}}},
 		}, Interfaces: &Interfaces{Unavailable: "not here"}},
 	}
-	c := dialAgent(t, serve(t, Services{Agent: f}))
+	c := leads(t, dialAgent(t, serve(t, Services{Agent: f})))
 	ctx := testContext(t)
 
 	state, err := c.State(ctx)

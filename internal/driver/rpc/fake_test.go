@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
@@ -148,11 +149,24 @@ func serve(t *testing.T, s Services) *Server {
 
 func dialAgent(t *testing.T, s *Server) *AgentClient {
 	t.Helper()
-	c, err := DialAgent(s.Addr().String(), ClientConfig{})
+	c, err := DialAgent(s.Addr().String(), ClientConfig{Manager: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// leads has an agent's client lead, as of its first heartbeat.
+func leads(t *testing.T, c *AgentClient) *AgentClient {
+	t.Helper()
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	stream, err := c.client.Watch(ctx, &pb.WatchRequest{Manager: c.manager, Heartbeat: duration(minHeartbeat)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = stream.Recv() // a heartbeat, or the end: it has led
 	return c
 }
 

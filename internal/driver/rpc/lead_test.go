@@ -3,9 +3,13 @@ package rpc
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core/agent"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 )
 
 // readyAgent reports its state to everyone who watches.
@@ -50,5 +54,117 @@ func TestSecondManager(t *testing.T) {
 	}
 	if !errors.Is(err, enough) {
 		t.Error(err)
+	}
+}
+
+// askAll makes every call that changes a switch.
+func askAll(ctx context.Context, c *AgentClient) map[string]error {
+	_, prepare := c.Prepare(ctx, agent.Prepare{})
+	_, commit := c.Commit(ctx, agent.Commit{})
+	return map[string]error{
+		"prepare": prepare, "commit": commit, "remove": c.Remove(ctx, agent.Remove{}), "set routes": c.SetRoutes(ctx, portmap.Assignment{}),
+	}
+}
+
+// TestCallsOfTerms: a switch does what the manager that leads asks, and nothing that
+// another one does, in either order of their coming; also after the one that leads has gone.
+func TestCallsOfTerms(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, second uint64
+		want          error // of the first one's calls, and its watch, after the second has come
+		is            error // of the second one's
+	}{
+		"a later one":   {first: 5, second: 6, want: ErrStale},
+		"an earlier":    {first: 6, second: 5, is: ErrStale},
+		"the same":      {first: 5, second: 5},
+		"no manager":    {first: 5, second: 0, is: ErrNotLeading},
+		"lost its term": {first: 1 << 60, second: 1, is: ErrStale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeAgent{addr: someState.Holds[0].Addr}
+			s := serve(t, Services{Agent: f})
+			dial := func(term uint64) *AgentClient {
+				c := dialAgent(t, s)
+				c.manager = term
+				return c
+			}
+			first, second := dial(test.first), dial(test.second)
+			expect := func(who string, c *AgentClient, want error) {
+				t.Helper()
+				for call, err := range askAll(testContext(t), c) {
+					if !errors.Is(err, want) || want == ErrStale && strings.Count(err.Error(), "at 127.0.0.1:") != 2 {
+						t.Errorf("%s: %s: %v, want %v, and both addresses", who, call, err, want)
+					}
+				}
+			}
+			expect("before it watches", first, ErrNotLeading)
+			expect("the first", leads(t, first), nil)
+			f.asked = nil
+			leads(t, second)
+			expect("the second", second, test.is)
+			if test.is != nil && f.asked != nil {
+				t.Errorf("the switch was asked %+v", f.asked)
+			}
+			f.asked = nil
+			expect("the first, late", first, test.want)
+			if test.want != nil {
+				if f.asked != nil {
+					t.Errorf("the switch was asked %+v", f.asked)
+				}
+				err := first.Watch(testContext(t), time.Minute, func(AgentEvent) error { return nil })
+				if !errors.Is(err, ErrStale) || !strings.Contains(err.Error(), "restart the agent") {
+					t.Errorf("it leads again: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// slowAgent prepares until its call ends.
+type slowAgent struct {
+	fakeAgent
+	begun, ended chan struct{}
+}
+
+func (a *slowAgent) Prepare(ctx context.Context, _ agent.Prepare) (netip.AddrPort, error) {
+	close(a.begun)
+	<-ctx.Done()
+	close(a.ended)
+	return netip.AddrPort{}, context.Cause(ctx)
+}
+
+func (a *slowAgent) Watch(ctx context.Context, _ time.Duration, event func(AgentEvent) error) error {
+	select {
+	case <-a.begun:
+		select {
+		case <-a.ended:
+		default:
+			return errors.New("a call of the term before is under way")
+		}
+	default:
+	}
+	return event(AgentEvent{State: &someState})
+}
+
+// TestCallsUnderWayEnd: what a manager has asked is over before a later one hears how the
+// switch stands.
+func TestCallsUnderWayEnd(t *testing.T) {
+	a := &slowAgent{begun: make(chan struct{}), ended: make(chan struct{})}
+	s := serve(t, Services{Agent: a})
+	first := leads(t, dialAgent(t, s))
+	prepared := make(chan error, 1)
+	go func() {
+		_, err := first.Prepare(testContext(t), agent.Prepare{})
+		prepared <- err
+	}()
+	<-a.begun
+	second := dialAgent(t, s)
+	second.manager = 2
+	seen := errors.New("seen")
+	if err := second.Watch(testContext(t), time.Minute, func(AgentEvent) error { return seen }); !errors.Is(err, seen) {
+		t.Error(err)
+	}
+	if err := <-prepared; !errors.Is(err, ErrStale) {
+		t.Errorf("the call of the term before: %v", err)
 	}
 }

@@ -25,6 +25,8 @@ var sentinels = []struct {
 	{ErrTopology, "invalid-topology", codes.InvalidArgument},
 	{ErrVersion, "topology-version", codes.Aborted},
 	{ErrLed, "other-manager", codes.FailedPrecondition},
+	{ErrStale, "stale-manager", codes.FailedPrecondition},
+	{ErrNotLeading, "not-leading", codes.FailedPrecondition},
 	{manager.ErrRequest, "invalid-request", codes.InvalidArgument},
 	{manager.ErrTooFew, "too-few-members", codes.InvalidArgument},
 	{manager.ErrTooMany, "too-many-members", codes.InvalidArgument},

@@ -47,7 +47,7 @@ func TestSentinelsCrossTheWire(t *testing.T) {
 
 func TestSwitchRefusalCrossesTheWire(t *testing.T) {
 	f := &fakeAgent{}
-	c := dialAgent(t, serve(t, Services{Agent: f}))
+	c := leads(t, dialAgent(t, serve(t, Services{Agent: f})))
 	for cause := agent.Slots; !strings.HasPrefix(cause.String(), "cause("); cause++ {
 		want := &agent.Refusal{
 			Cause: cause, Switch: "leaf-1", Need: 128, Free: 5, Detail: "some detail",

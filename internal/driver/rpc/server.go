@@ -151,7 +151,7 @@ func (s *Server) Kill() {
 // ClientConfig reports how to reach a server. Its zero value uses no encryption.
 type ClientConfig struct {
 	TLS     *tls.Config // nil: none
-	Manager uint64      // number of the manager that watches an agent, of its own; 0: who watches only looks on
+	Manager uint64      // term of the manager that watches an agent; 0: who watches only looks on
 }
 
 func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {

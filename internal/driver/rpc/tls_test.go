@@ -299,9 +299,18 @@ func TestRoles(t *testing.T) {
 		s, _ := serveTrusted(t, a, Services{
 			Manager: &fakeManager{events: closed[manager.Event](), explanation: explanation},
 			Members: membership{7: {"h0", "h1"}},
-			Agent:   &fakeAgent{events: filled(AgentEvent{State: &someState}), addr: someState.Holds[0].Addr},
+			Agent:   &readyAgent{fakeAgent{addr: someState.Holds[0].Addr}},
 		})
 		m, g := dialBoth(t, s, a.source(c.role, c.host).Client(pki.Want{Role: pki.Manager}))
+		g.manager = 1
+		if c.role == pki.Manager {
+			leads(t, g)
+		} else {
+			if err := g.Watch(testContext(t), time.Second, func(AgentEvent) error { return errSeen }); !errors.Is(err, ErrDenied) {
+				t.Errorf("%s leads a switch: %v", name, err)
+			}
+			g.manager = 0
+		}
 		for method, call := range calls {
 			may := false
 			for _, allowed := range strings.Fields(c.may) {
