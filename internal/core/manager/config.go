@@ -50,6 +50,10 @@ type Config struct {
 	// groups.
 	Quotas quota.Config
 
+	// Certified: hosts have certificates, so that of an address that the topology does not
+	// have it can be proven whose it is, and has to be.
+	Certified bool
+
 	NoForward bool // switches that cannot reduce do not forward either
 	Slim      bool // switches that could reduce forward where the tree is better by that
 	NoHosts   bool // a group has a tree also where hosts are faster

@@ -85,7 +85,7 @@ func build(t *testing.T, g *topology.Graph, data func(topology.NodeID) netip.Add
 	}
 	todo = append(todo, create)
 	for h := range topology.NodeID(g.Hosts()) {
-		todo = append(todo, Watch{Group: 1, Rank: uint32(h), DataAddr: at(h), Stream: 1 + uint64(h)})
+		todo = append(todo, Watch{Group: 1, Rank: uint32(h), DataAddr: at(h), Proven: at(h).Addr(), Stream: 1 + uint64(h)})
 	}
 	var out Output
 	for steps := 0; len(todo) > 0 && steps < 100; steps++ {

@@ -79,8 +79,9 @@ type group struct {
 // member is one rank.
 type member struct {
 	addr      netip.AddrPort
-	rails     []Rail // of its host
-	onlyRails bool   // it has no other data address
+	proven    netip.Addr // as in Watch
+	rails     []Rail     // of its host
+	onlyRails bool       // it has no other data address
 	stream    uint64
 	entered   uint32
 	transport Transport

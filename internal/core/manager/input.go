@@ -42,6 +42,7 @@ type Watch struct {
 	Rank     uint32
 	Of       string // what the group's name begins with, else it is another's: after a loss of memory numbers come again; empty: any
 	DataAddr netip.AddrPort
+	Proven   netip.Addr     // the member's host is there, as its session shows under its certificate; invalid: there is no proof
 	Stream   uint64         // the driver's name of the stream; repeated in what goes to it; never reused
 	Entered  uint32         // epoch that the member is in; 0: none yet
 	Speed    topology.Speed // at which the member's host reduces

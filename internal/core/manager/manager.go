@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"net/netip"
+
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/fairqueue"
 	"github.com/tributary-fabric/tributary/internal/core/quota"
@@ -22,6 +24,9 @@ type Core struct {
 	term      uint64             // the driver's
 	plans     uint64             // the highest number of a plan
 	void      uint64             // the highest number of a plan in another graph
+
+	holders   map[netip.Addr]topology.NodeID // who has which address in holdersOf
+	holdersOf *topology.Graph
 
 	fleet       []*device                 // by switch index of graph
 	drainedAway []string                  // switches that are drained, and not in the fabric

@@ -26,7 +26,12 @@ func (c *Core) watch(in Watch) {
 	if in.Speed.Known() {
 		c.speeds[g.spec.Members[in.Rank]] = in.Speed
 	}
-	m.addr = netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
+	addr := netip.AddrPortFrom(in.DataAddr.Addr().Unmap(), in.DataAddr.Port())
+	if g.blocked && (addr != m.addr || in.Proven != m.proven) {
+		c.changed = true
+		g.retryAfterRails(c.now.Add(c.cfg.RetryMin))
+	}
+	m.addr, m.proven = addr, in.Proven
 	c.railed(g, in.Rank, in.Rails, in.OnlyRails)
 	c.moved(g, in.Rank)
 	c.enter(g, in.Rank, in.Entered)

@@ -33,6 +33,13 @@ func (c *Core) redrawn(in Redrawn) {
 	}
 	for _, id := range c.order {
 		g := c.groups[id]
+		if why := c.foreign(g); why != nil { // the topology has its addresses now
+			for _, t := range g.trees() {
+				if !t.removing {
+					c.giveWay(g, t, why)
+				}
+			}
+		}
 		for _, t := range g.trees() {
 			if why := c.missing(g, t, reached[t]); why != nil && !t.removing {
 				c.giveWay(g, t, because(why, in.Cause))

@@ -34,7 +34,11 @@ func (c *Core) flow(owner string) (class string, weight int, flow string) {
 func (c *Core) takeTurn(g *group) {
 	if g.turn {
 		g.turn = false
-		if c.mayPlan(g) {
+		switch why := c.foreign(g); {
+		case !c.mayPlan(g):
+		case why != nil:
+			c.refuse(g, why)
+		default:
 			c.pay(g)
 			c.plan(g)
 		}

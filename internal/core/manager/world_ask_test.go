@@ -80,7 +80,7 @@ func (w *world) watch(group, rank uint32) {
 	}
 	w.stream++
 	m.stream, m.watching = w.stream, true
-	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Stream: m.stream, Entered: m.entered, Rails: m.rails, OnlyRails: len(m.rails) > 0})
+	w.step(Watch{Group: group, Rank: rank, DataAddr: m.addr, Proven: m.addr.Addr(), Stream: m.stream, Entered: m.entered, Rails: m.rails, OnlyRails: len(m.rails) > 0})
 }
 
 // unwatch ends a member's stream; over: because its communicator is revoked.

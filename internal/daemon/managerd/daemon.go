@@ -162,7 +162,7 @@ func (d *Daemon) restoreCore(records []manager.Record) (err error) {
 		return err
 	}
 	c := d.cfg.Core
-	c.Unattended = unattended(o.Graph, d.agents)
+	c.Unattended, c.Certified = unattended(o.Graph, d.agents), d.cfg.Trust != nil
 	d.core, err = manager.Restore(o.Graph, c, records)
 	return err
 }

@@ -131,6 +131,7 @@ func (s *hostStream) read(r *reader, m *pb.HostSessionRequest) (q HostRequest) {
 		q.Input, q.Denied = manager.Release{Req: m.GetId(), Group: g}, s.server.maySee(ctx, GroupRef{Group: g})
 	case *pb.HostSessionRequest_Watch:
 		w := r.watch(v.Watch)
+		w.Proven = provenOf(ctx, w.DataAddr.Addr())
 		q.Input, q.Denied = w, s.server.mayBe(ctx, w.Group, w.Rank)
 	case *pb.HostSessionRequest_Unwatch:
 		q.Input = manager.Unwatch{Group: v.Unwatch.GetGroup(), Rank: v.Unwatch.GetRank(), Over: v.Unwatch.GetOver()} // of this session alone

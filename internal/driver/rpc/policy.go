@@ -107,6 +107,20 @@ func ownerOf(ctx context.Context) string {
 	return addressOf(ctx).String()
 }
 
+// provenOf returns the address at which the caller is, for what it says of its own: under
+// the certificate of a host the other end of its connection. An operator's word counts.
+// Without certificates nothing is proven.
+func provenOf(ctx context.Context, named netip.Addr) netip.Addr {
+	caller, known := CallerOf(ctx)
+	switch {
+	case !known:
+		return netip.Addr{}
+	case caller.Role == pki.Host:
+		return addressOf(ctx)
+	}
+	return named.Unmap()
+}
+
 // addressOf returns the other side's address; invalid: it is not known.
 func addressOf(ctx context.Context) netip.Addr {
 	if p, ok := peer.FromContext(ctx); ok {

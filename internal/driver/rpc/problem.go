@@ -43,6 +43,7 @@ var sentinels = []struct {
 	{manager.ErrNotStored, "not-stored", codes.ResourceExhausted},
 	{manager.ErrAgentDrained, "agent-drained", codes.FailedPrecondition},
 	{manager.ErrReplaced, "stream-replaced", codes.Aborted},
+	{manager.ErrAddress, "foreign-address", codes.FailedPrecondition},
 	{manager.ErrNoTree, "no-tree", codes.FailedPrecondition},
 	{manager.ErrRefused, "switch-refused", codes.FailedPrecondition},
 	{manager.ErrNoAnswer, "no-answer", codes.FailedPrecondition},

@@ -352,14 +352,6 @@ func closed[E any]() chan E {
 	return c
 }
 
-func filled[E any](events ...E) chan E {
-	c := make(chan E, len(events))
-	for _, e := range events {
-		c <- e
-	}
-	return c
-}
-
 func TestHostsNeedAMembership(t *testing.T) {
 	a := newAuthority(t)
 	s, log := serveTrusted(t, a, Services{Manager: &fakeManager{}})
