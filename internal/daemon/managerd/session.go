@@ -22,6 +22,10 @@ var ErrSlowHost = errors.New("managerd: the host is too slow")
 // where it has a thousand.
 const maxEvents = 16384
 
+// maxPosted is the requests of one host that wait for the core at most: those of others are
+// behind them.
+const maxPosted = 16
+
 // session is that of one host.
 type session struct {
 	d      *Daemon
@@ -64,7 +68,12 @@ func (d *Daemon) HostSession(ctx context.Context, host rpc.HostStream) error {
 
 // receive takes what the host asks until it ends the session.
 func (s *session) receive(ctx context.Context, host rpc.HostStream) error {
-	for {
+	for n := 1; ; n++ {
+		if n%maxPosted == 0 { // the core takes what this host has asked before the host asks for more
+			if err := s.d.loop.Do(ctx, func() {}); err != nil {
+				return s.d.excuse(err)
+			}
+		}
 		q, err := host.Recv()
 		if errors.Is(err, io.EOF) {
 			return nil
