@@ -25,7 +25,7 @@ links:
 
 // TestDataAddresses: a member gets a tree at an address that the topology gives its host, or
 // that its session proves, and at no other: not at another host's, not at an arbitrary one.
-// Where one has none, no switch hears of the group, and the others are told why.
+// Where one has none, no switch hears of the group, and the others hear why.
 func TestDataAddresses(t *testing.T) {
 	graph := must(topology.Read(strings.NewReader(addressedFabric), "fabric.yaml"))
 	ip := netip.MustParseAddr

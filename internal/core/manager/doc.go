@@ -38,7 +38,21 @@
 // (topology.Capability.Window): more at once than its queues hold is lost.
 //
 // Between plan and commit are the trees of Config.MaxBuilding groups at a time, as
-// many as switches can answer for in time; the others wait their turn.
+// many as switches can answer for in time, and Config.MaxPlanning plans are out; the others
+// wait for their turns, which hosts have fairly (package fairqueue), as do drafts (Turn).
+// Who is not to be planned any more leaves the queue, and a plan that is out is cancelled.
+//
+// # What hosts may have
+//
+// A group is its owner's, the host that created it. Groups, slots and plans are within the
+// quotas of the owner, of its label, and of all (Config.Quotas, package quota):
+//
+//	what            beyond the quota
+//	Create          ErrTooManyGroups or, of plans a second, quota.ErrQuota
+//	Turn            quota.ErrQuota
+//	another plan    waits until the rate allows it
+//	a tree          half the window, and so on; then a *Refusal whose cause is a *quota.Refusal
+//	a larger window stays as it is
 //
 // The switch that a member's silence points at is avoided for Config.Suspicion, as long
 // as there is another way. Where there is none it is used again, at first at once, and
@@ -184,7 +198,8 @@
 // A switch or member with a data address of its own is reached there. One
 // whose data address is unspecified listens on all it has, and is reached at the
 // address that the topology gives its end of the very link that was chosen; if
-// there is none, the tree is given up, and the link named.
+// there is none, the tree is given up, and the link named. A member's own address has to be
+// known to be its host's, or its group has no tree: see foreign.
 //
 // Like all cores (see package core) it is a deterministic state machine
 // without goroutine, socket or clock; its randomness is Create.Secret.

@@ -62,8 +62,8 @@ func (o *oracle) has(account string, r Resource) (n int) {
 	return n
 }
 
-// debt returns until when the plans of an account are paid back, one after the other.
-func (o *oracle) debt(account string) (until core.Time) {
+// busy returns until when the plans of an account count, one after the other.
+func (o *oracle) busy(account string) (until core.Time) {
 	for _, x := range o.taken {
 		if l, in := o.accounts(x.host)[account]; in && x.r == Plans {
 			until = max(until, x.at) + core.Time(time.Second)/core.Time(l.Plans)
@@ -77,7 +77,7 @@ func (o *oracle) may(now core.Time, host string, r Resource, n int) bool {
 		switch limit := l.Of(r); {
 		case limit == 0:
 		case r == Plans:
-			if one := core.Time(time.Second) / core.Time(limit); max(o.debt(account), now)+one > now+Burst*core.Time(limit)*one {
+			if one := core.Time(time.Second) / core.Time(limit); max(o.busy(account), now)+one > now+Burst*core.Time(limit)*one {
 				return false
 			}
 		case o.has(account, r)+n > limit:

@@ -2,7 +2,6 @@ package managerd_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -94,8 +93,6 @@ func (c *caller) receive() {
 			delete(c.replies, e.Reply.Req)
 			c.mu.Unlock()
 			answer <- *e.Reply
-		case e.Notice != nil && !errors.Is(e.Notice.Err, manager.ErrNoTree): // before the agents are met there is none
-			panic(e.Notice.Err)
 		case e.Offer != nil && e.Offer.Rank == 0:
 			select {
 			case c.offered(e.Offer.Group) <- time.Now():
@@ -159,8 +156,8 @@ func crowd(b *testing.B, dir string) []*caller {
 		agents[name] = listener.Addr().String()
 	}
 	d := must(managerd.Start(managerd.Config{
-		Topology: g, Agents: agents, Listen: "127.0.0.1:0", Trust: certificate(dir, pki.Manager, "m"), Verify: -1,
-		Core: manager.Config{Quotas: quota.Config{Host: quota.Limits{Groups: 1 << 16, Plans: 1e6}}},
+		Topology: g, Agents: agents, Listen: "127.0.0.1:0", Trust: certificate(dir, pki.Manager, "m"), Verify: -1, Heartbeat: patience, Call: patience,
+		Core: manager.Config{Answer: patience, Quotas: quota.Config{Host: quota.Limits{Groups: 1 << 16, Plans: 1e6}}},
 	}))
 	b.Cleanup(d.Kill)
 	all := make([]*caller, fairHosts)
