@@ -26,7 +26,7 @@ type Config struct {
 	SwitchSlots  int           // slots that all groups together may have on a switch; 0: all that it has
 	MaxResizes   int           // windows that are being changed at once
 	MaxBuilding  int           // groups whose trees are being chosen or prepared at once: what waits longer than Answer would be too late
-	MaxPlanning  int           // plans that are being made at once: the others wait for their turns
+	MaxPlanning  int           // plans that are out at once, of which the planner makes one: the others wait for their turns
 	MaxAttempts  int           // plans that may fail at a switch before the group counts as refused
 	MaxHistory   int           // changes that Explain remembers, for each group
 	MaxDraining  int           // trees of one group that may be draining before no new one is planned
@@ -71,7 +71,7 @@ func DefaultConfig() Config {
 		StartWindow:  16,
 		MaxResizes:   64,
 		MaxBuilding:  128,
-		MaxPlanning:  8,
+		MaxPlanning:  2,
 		MaxAttempts:  8,
 		MaxHistory:   32,
 		MaxDraining:  8,

@@ -191,12 +191,13 @@ func race(b *testing.B, dir string, greedy int) []time.Duration {
 	took := make([][]time.Duration, len(all))
 	var running sync.WaitGroup
 	running.Go(func() {
-		var waits []func() (time.Duration, error)
 		for i := range greedy {
-			waits = append(waits, must(all[0].create(i)))
-		}
-		for _, wait := range waits {
-			_ = must(wait())
+			wait := must(all[0].create(i))
+			if greedy > fairEach {
+				running.Go(func() { must(wait()) })
+			} else {
+				must(wait())
+			}
 		}
 	})
 	for k, c := range all[1:] {
