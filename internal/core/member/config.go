@@ -49,6 +49,7 @@ type Config struct {
 	Incarnation uint64      // of this start; rises strictly with every start. Never 0
 	Bootstrap   []gossip.ID // the set B; an anonymous ID is whoever answers there
 	Seed        uint64      // of the core's choices and of its tags; not to be guessed
+	Identity    Identity    // all nodes of a zone have one, or none; nil: everybody is believed
 }
 
 // DefaultSettings returns the settings that the documentation's figures hold for.

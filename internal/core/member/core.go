@@ -40,7 +40,14 @@ type Core struct {
 	search    search
 	health    health
 	stealth   stealth
-	snapshot  []Entry // of the view, for the messages of a step
+
+	births map[Index]*birth // proven, of who is in the view or the history
+	source Link             // that the frame came on which is being taken; 0: none
+	asking map[Index]asking // whose births were asked for
+	query  []Entry          // whose births the next message asks for
+	wants  core.Time        // when others are to be asked for births
+
+	snapshot []Entry // of the view, for the messages of a step
 }
 
 // New returns the core of a node that starts now. It knows nobody but itself
@@ -64,6 +71,11 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	}
 	c.view.lives.Free = Nobody
 	c.view.enter(c, c.self, c.version)
+	c.wants = core.Never
+	if c.proves() {
+		c.births = map[Index]*birth{c.self: {incarnation: cfg.Incarnation, record: cfg.Identity.Birth()}}
+		c.asking = map[Index]asking{}
+	}
 	c.topology.at = core.Never
 	c.beats.next = core.Never
 	c.search.lost = now
@@ -120,7 +132,10 @@ func (c *Core) take(in *Input) {
 	case Accepted:
 		c.links = append(c.links, link{number: in.Link, peer: Nobody, state: awaiting, since: c.now})
 	case Received:
+		c.source = in.Link
 		c.frame(in.Link, in.Message)
+		c.source = 0
+		c.askBirths(in.Link)
 	case Datagram:
 		c.datagram(in.Message)
 	case Beat:
@@ -166,6 +181,7 @@ func (c *Core) pass() {
 	c.ask()
 	c.askOn()
 	c.closeInquiries()
+	c.askElsewhere()
 	c.pulse()
 	c.discover()
 	c.flush()
@@ -186,7 +202,7 @@ func (c *Core) schedule() {
 		c.deadline = c.stealth.next
 		return
 	}
-	at := min(c.search.next, c.topology.at, c.beats.next, c.health.at())
+	at := min(c.search.next, c.topology.at, c.beats.next, c.health.at(), c.wants)
 	if !c.fresh.empty() {
 		at = min(at, c.fresh.due)
 	}
@@ -213,7 +229,9 @@ const departSpare = 4
 // is about to be a neighbour, or may be, is notified by a packet: where it dials or waits
 // for a greeting it will find nobody, and would take that for a failure.
 func (c *Core) depart(exit gossip.Exit) {
-	m := &Message{Type: gossip.Update, Leaves: []Departure{{c.self, c.version, exit}}}
+	d := Departure{Node: c.self, Version: c.version, Exit: exit}
+	d.Proof = c.sign(d.statement())
+	m := &Message{Type: gossip.Update, Leaves: []Departure{d}}
 	for i := range c.links {
 		l := &c.links[i]
 		if l.state == standing || l.state == greeting { // behind the Hello
@@ -260,6 +278,6 @@ func (c *Core) informMonitors(m *Message, about Index) {
 	}
 }
 
-func (c *Core) me() Entry { return Entry{c.self, c.version} }
+func (c *Core) me() Entry { return c.entry(c.self) }
 
 func (c *Core) packet(to Index, m *Message) { c.out.Packets = append(c.out.Packets, Packet{to, m}) }

@@ -51,18 +51,18 @@ func mutate(m *Message, r *rig, next func() byte) {
 	who := func() Index { return r.index(string('a' + rune(next()%8))) }
 	v := func() Version { return ver(uint64(next()%8), uint32(next()%8)) }
 	if m.From.Node != Nobody {
-		m.From = Entry{who(), v()}
+		m.From = Entry{who(), v(), nil}
 	}
 	m.Target, m.Nonce, m.About.Version = r.dir.Key(who()), uint32(next()), v()
 	m.Alives, m.Leaves, m.Suspicions = slices.Clone(m.Alives), slices.Clone(m.Leaves), slices.Clone(m.Suspicions)
 	for i := range m.Alives {
-		m.Alives[i] = Entry{who(), v()}
+		m.Alives[i] = Entry{who(), v(), nil}
 	}
 	for i := range m.Leaves {
 		m.Leaves[i] = Departure{Node: who(), Version: v()}
 	}
 	for i := range m.Suspicions {
-		m.Suspicions[i] = Suspicion{r.dir.Key(who()), who(), v()}
+		m.Suspicions[i] = Suspicion{r.dir.Key(who()), who(), v(), nil}
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // question is a probe of a node, which may be held for dead at a version.
 func (c *Core) question(i Index, nonce uint32, about Version) *Message {
-	return &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(i), Nonce: nonce, About: Entry{i, about}}
+	return &Message{Type: gossip.Probe, From: c.me(), Target: c.dir.Key(i), Nonce: nonce, About: Entry{Node: i, Version: about}}
 }
 
 // How many are asked to probe a node: by datagrams, and over links.
@@ -20,7 +20,7 @@ const (
 
 // askOthers has some members probe a node.
 func (c *Core) askOthers(d *suspect) {
-	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{d.node, d.about}}
+	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{Node: d.node, Version: d.about}}
 	ring := c.view.ring
 	stride := max(1, len(ring)/helpers) // three that are far from each other
 	d.asked = nil
@@ -35,7 +35,7 @@ func (c *Core) askOthers(d *suspect) {
 // askNeighbours has some neighbours probe a node, over links: datagrams from and
 // to the core may get lost, all of them.
 func (c *Core) askNeighbours(d *suspect) {
-	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{d.node, d.about}}
+	m := &Message{Type: gossip.Relay, From: c.me(), Nonce: d.nonce, About: Entry{Node: d.node, Version: d.about}}
 	if len(c.links) == 0 {
 		return
 	}
@@ -143,7 +143,7 @@ func (c *Core) probed(m *Message, on Link) {
 		return // it means who was at this endpoint before
 	}
 	c.refute(m.About.Version)
-	if c.claimed(m.About.Version); c.stopped {
+	if c.claimed(Entry{Node: c.self, Version: m.About.Version}); c.stopped {
 		return
 	}
 	c.reply(m.From.Node, on, &Message{Type: gossip.Echo, From: c.me(), Nonce: m.Nonce})
@@ -170,19 +170,19 @@ func (c *Core) echoed(m *Message) {
 		switch d := &c.suspected[k]; {
 		case d.nonce != m.Nonce:
 		case d.node == who:
-			if c.processAlive(who, m.From.Version); !c.stopped {
+			if c.processAlive(m.From); !c.stopped {
 				c.settle(who)
 			}
 			return
 		case slices.Contains(d.before, who):
 			d.covered = true
-			c.processAlive(who, m.From.Version)
+			c.processAlive(m.From)
 			return
 		}
 	}
 	for k := range c.relays {
 		if r := c.relays[k]; r.nonce == m.Nonce && r.about == who {
-			c.processAlive(who, m.From.Version)
+			c.processAlive(m.From)
 			c.relays = slices.Delete(c.relays, k, k+1)
 			if c.letGo(r); r.asker != c.self {
 				c.reply(r.asker, r.on, &Message{Type: gossip.Echo, From: m.From, Nonce: r.theirs})
@@ -195,7 +195,8 @@ func (c *Core) echoed(m *Message) {
 // nacked takes the news that another cannot reach a probed node either.
 func (c *Core) nacked(m *Message) {
 	for k := range c.suspected {
-		if d := &c.suspected[k]; d.nonce == m.Nonce && d.step > firstRelay && m.From.Node != Nobody {
+		d := &c.suspected[k]
+		if d.nonce == m.Nonce && d.step > firstRelay && m.From.Node != Nobody && c.says(m.From.Node, c.silence(m.Nonce, c.self, d.node), m.Proof) {
 			c.testifies(d, c.dir.Key(m.From.Node))
 		}
 	}
@@ -241,6 +242,7 @@ func (c *Core) relay(m *Message, on Link) {
 	switch about := m.About.Node; {
 	case about == c.self:
 		c.probed(m, on)
+	case on == 0 && !c.view.has(m.From.Node): // anybody may have named its address
 	case about != Nobody && len(c.relays)-c.callers() < maxRelays:
 		r := relay{asker: m.From.Node, on: on, about: about, dead: m.About.Version, theirs: m.Nonce, left: probesInRelay - 1}
 		r.least = c.now.Add(c.cfg.Confirm / 2)
@@ -285,13 +287,13 @@ func (c *Core) probeFor(r relay) {
 
 // answerAbout answers those who asked about a node with which a link stands now.
 func (c *Core) answerAbout(i Index) {
-	v := c.Version(i)
+	e := c.entry(i)
 	c.relays = slices.DeleteFunc(c.relays, func(r relay) bool {
-		if r.about != i || r.asker == c.self || r.dead != (Version{}) && !r.dead.Before(v) {
+		if r.about != i || r.asker == c.self || r.dead != (Version{}) && !r.dead.Before(e.Version) {
 			return false
 		}
 		c.letGo(r)
-		c.reply(r.asker, r.on, &Message{Type: gossip.Echo, From: Entry{i, v}, Nonce: r.theirs})
+		c.reply(r.asker, r.on, &Message{Type: gossip.Echo, From: e, Nonce: r.theirs})
 		return true
 	})
 }
@@ -309,7 +311,9 @@ func (c *Core) askOn() {
 			return false
 		}
 		if c.letGo(r); r.asker != c.self {
-			c.reply(r.asker, r.on, &Message{Type: gossip.Nack, From: c.me(), Nonce: r.theirs})
+			m := &Message{Type: gossip.Nack, From: c.me(), Nonce: r.theirs}
+			m.Proof = c.sign(c.silence(r.theirs, r.asker, r.about))
+			c.reply(r.asker, r.on, m)
 		}
 		return true
 	})

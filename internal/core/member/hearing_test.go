@@ -261,7 +261,7 @@ func TestVoice(t *testing.T) {
 func TestRelayAboutTheUnknown(t *testing.T) {
 	theirs, ours := NewDirectory(), NewDirectory()
 	from, about := theirs.Add(idOf("b")), theirs.Add(idOf("x"))
-	m := &Message{Type: gossip.Relay, From: Entry{from, ver(1, 1)}, Nonce: 3, About: Entry{Node: about}}
+	m := &Message{Type: gossip.Relay, From: Entry{from, ver(1, 1), nil}, Nonce: 3, About: Entry{Node: about}}
 	for _, p := range NewCodec(theirs).Pieces(m, gossip.MaxFrame) {
 		got, err := NewCodec(ours).Message(p.Append(nil))
 		if err != nil || got.About.Node != Nobody {

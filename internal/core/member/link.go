@@ -38,8 +38,11 @@ type link struct {
 	turns  uint8
 	due    core.Time // watching: when the peer's silence is noticed
 	probed bool      // it was
-	listed bool      // the peer knows whether it watches the core
-	before []Index   // those that the peer names before the core among its watchers and deputies
+
+	introduces bool           // it was dialled for the view of who has answered
+	wanted     map[Index]want // lives of which the peer has spoken without proof
+	listed     bool           // the peer knows whether it watches the core
+	before     []Index        // those that the peer names before the core among its watchers and deputies
 }
 
 // next returns when the link wants a step.
@@ -81,7 +84,7 @@ func (c *Core) dial(i Index, need gossip.Need) {
 func (c *Core) connected(number Link) {
 	if l := c.link(number); l != nil && l.state == dialing {
 		l.state = greeting
-		c.send(l, &Message{Type: gossip.Hello, From: c.me(), Target: c.dir.Key(l.peer), Need: l.mine, Tag: l.tag})
+		c.send(l, &Message{Type: gossip.Hello, From: c.me(), Target: c.dir.Key(l.peer), Need: l.mine, Tag: l.tag, Birth: c.record(c.self, c.version.Incarnation)})
 	}
 }
 
@@ -122,6 +125,10 @@ func (c *Core) frame(number Link, m *Message) {
 		c.relay(m, number)
 	case m.Type == gossip.Nack:
 		c.nacked(m)
+	case m.Type == gossip.Wants:
+		c.serve(l, m)
+	case m.Type == gossip.Births:
+		c.born(number, m)
 	case m.Type == gossip.Goodbye:
 		c.out.Closes = append(c.out.Closes, l.number)
 		c.forget(l)
@@ -131,7 +138,10 @@ func (c *Core) frame(number Link, m *Message) {
 // greeted takes the first frame of who has connected.
 func (c *Core) greeted(number Link, m *Message) {
 	if reason, at := c.judge(m); reason != 0 {
-		c.send(c.link(number), &Message{Type: gossip.Refuse, From: c.me(), Reason: reason, About: Entry{m.From.Node, at}})
+		c.send(c.link(number), &Message{
+			Type: gossip.Refuse, From: c.me(), Reason: reason,
+			About: Entry{Node: m.From.Node, Version: at}, Birth: c.record(m.From.Node, at.Incarnation),
+		})
 		c.drop(c.link(number))
 		return
 	}
@@ -143,7 +153,7 @@ func (c *Core) greeted(number Link, m *Message) {
 	l := c.link(number)
 	l.peer, l.incarnation, l.mine, l.theirs = m.From.Node, m.From.Version.Incarnation, need, m.Need
 	l.peerTag, l.tag = m.Tag, uint32(c.random.Uint64())
-	c.send(l, &Message{Type: gossip.Welcome, From: c.me(), Need: l.mine, Tag: l.tag})
+	c.send(l, &Message{Type: gossip.Welcome, From: c.me(), Need: l.mine, Tag: l.tag, Birth: c.record(c.self, c.version.Incarnation)})
 	c.stand(l)
 }
 
@@ -154,7 +164,10 @@ func (c *Core) judge(m *Message) (gossip.Reason, Version) {
 	if m.Target != c.key || from == c.self || c.hiding() {
 		return gossip.Stranger, Version{}
 	}
-	c.processAlive(from, m.From.Version)
+	c.meet(m)
+	if c.view.at(c.dir, from).state == unknown {
+		return gossip.Stranger, Version{}
+	}
 	if !c.view.has(from) {
 		return gossip.Dead, c.view.nodes[from].version
 	}
@@ -169,6 +182,14 @@ func (c *Core) judge(m *Message) (gossip.Reason, Version) {
 		return gossip.Full, Version{}
 	}
 	return 0, Version{}
+}
+
+// meet takes who is at the other end of a link.
+func (c *Core) meet(m *Message) {
+	if c.acquaint(m.From.Node, m.From.Version.Incarnation, m.Birth) {
+		c.believe(m.From.Node, m.From.Version.Incarnation)
+	}
+	c.processAlive(m.From)
 }
 
 // chosen counts who has chosen the core as a random neighbour.
@@ -190,13 +211,14 @@ func (c *Core) welcomed(number Link, m *Message) {
 		return
 	}
 	l.incarnation, l.theirs, l.peerTag = m.From.Version.Incarnation, m.Need, m.Tag
-	c.processAlive(m.From.Node, m.From.Version)
+	c.meet(m)
 	if l = c.link(number); l == nil {
 		return
 	}
-	if !c.view.has(l.peer) { // let it refute that
-		s := Suspicion{c.key, l.peer, c.view.nodes[l.peer].version}
-		c.send(l, &Message{Type: gossip.Update, Suspicions: []Suspicion{s}})
+	if n := c.view.at(c.dir, l.peer); n.state != alive { // let it refute that
+		if n.state == gone {
+			c.send(l, &Message{Type: gossip.Update, Suspicions: []Suspicion{c.accuse(l.peer, n.version)}})
+		}
 		c.drop(l)
 		return
 	}
@@ -221,7 +243,9 @@ func (c *Core) refused(number Link, m *Message) {
 	switch m.Reason {
 	case gossip.Dead:
 		c.refute(m.About.Version)
-		c.claimed(m.About.Version)
+		if c.acquaint(c.self, m.About.Version.Incarnation, m.Birth); !c.stopped {
+			c.claimed(Entry{Node: c.self, Version: m.About.Version})
+		}
 	case gossip.Stranger:
 		c.unreached(peer, need, broken)
 	}
@@ -280,7 +304,7 @@ func (c *Core) release(l *link) {
 func (c *Core) part(i Index, v Version, why Cause) {
 	for l := c.linkTo(i); l != nil; l = c.linkTo(i) {
 		if l.state == standing && why == Suspected {
-			c.send(l, &Message{Type: gossip.Update, Suspicions: []Suspicion{{c.key, i, v}}})
+			c.send(l, &Message{Type: gossip.Update, Suspicions: []Suspicion{c.accuse(i, v)}})
 		}
 		c.drop(l)
 	}
@@ -289,6 +313,9 @@ func (c *Core) part(i Index, v Version, why Cause) {
 // reborn ends what there was with earlier incarnations of i.
 func (c *Core) reborn(i Index, incarnation uint64) {
 	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.node == i })
+	if c.proves() { // its former life's word cannot be checked any more
+		c.reports = slices.DeleteFunc(c.reports, func(s Suspicion) bool { return s.Reporter == c.dir.Key(i) })
+	}
 	for k := range c.links {
 		if l := &c.links[k]; l.peer == i && l.state == standing && l.incarnation != incarnation {
 			c.drop(l)
@@ -315,6 +342,12 @@ func (c *Core) forget(l *link) {
 	if l.state == standing {
 		c.out.Neighbours = append(c.out.Neighbours, Neighbour{false, l.peer, l.number})
 	}
+	if c.unwantAll(l); l.introduces {
+		c.dir.Release(l.peer)
+	}
 	at := slices.IndexFunc(c.links, func(k link) bool { return k.number == l.number })
 	c.links = slices.Delete(c.links, at, at+1)
+	if len(c.links) < cap(c.links)/4 {
+		c.links = slices.Clip(slices.Clone(c.links)) // many were introduced at once
+	}
 }

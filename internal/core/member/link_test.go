@@ -442,7 +442,7 @@ func TestDisputeOfTheSuspected(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Theta, c.Ks = 3, 3 })
 		l := r.accept("b", gossip.Ring)
 		r.join("c", "d", "e", "f")
-		r.inform(Message{Suspicions: []Suspicion{{r.key, r.index("d"), ver(1, 1)}}})
+		r.inform(Message{Suspicions: []Suspicion{{r.key, r.index("d"), ver(1, 1), nil}}})
 		if dead {
 			r.silence("d")
 		}
@@ -463,7 +463,7 @@ func TestOldAnswerDoesNotEndADispute(t *testing.T) {
 	r.silence("d")
 	r.frame(l, Message{Type: gossip.Dispute, Alives: []Entry{r.entry("d", 1, 1)}})
 	echo := func(v Version) {
-		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{r.index("d"), v}, Nonce: r.suspected[0].nonce}})
+		r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{r.index("d"), v, nil}, Nonce: r.suspected[0].nonce}})
 	}
 	if echo(ver(1, 1)); r.probing(r.index("d")) == nil {
 		t.Fatal("the dispute has ended, and the views still differ")

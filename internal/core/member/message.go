@@ -9,6 +9,7 @@ type Version = gossip.Version
 type Entry struct {
 	Node    Index
 	Version Version
+	Proof   *Signature // of a minor above 1
 }
 
 // Departure is a node that left at a version.
@@ -16,6 +17,7 @@ type Departure struct {
 	Node    Index
 	Version Version
 	Exit    gossip.Exit
+	Proof   *Signature
 }
 
 // Suspicion is a report that a node has failed at a version. The reporter need
@@ -24,6 +26,14 @@ type Suspicion struct {
 	Reporter gossip.Key
 	Suspect  Index
 	Version  Version
+	Proof    *Signature // by the reporter
+}
+
+// Birth is the record that proves a life.
+type Birth struct {
+	Node        Index
+	Incarnation uint64
+	Record      []byte
 }
 
 // Message is a message between two cores, as Index stands for IDs in the
@@ -38,13 +48,17 @@ type Message struct {
 	Tag     uint32        // Hello, Welcome: what heartbeats to the sender carry
 	Reason  gossip.Reason // Refuse
 	Nonce   uint32        // Probe, Echo, Relay, Nack
-	About   Entry         // Relay: who is to be probed; Probe: Version is the one at which the receiver is held for dead; Refuse: likewise
+	About   Entry         // Relay: who is to be probed; Probe: Version is the one at which the receiver is held for dead; Refuse, DiscoveryReply: likewise
+	Proof   *Signature    // Nack
+	Birth   []byte        // Hello, Welcome: of the sender; Refuse: of the receiver's other life
+	Size    int           // DiscoveryReply: of the sender's view
 	Boot    bool          // DiscoveryRequest, DiscoveryReply: the target was known from the bootstrap set alone
 	Stealth bool          // DiscoveryRequest: the sender is not to be reported
 	Answer  bool          // Base: the receiver\'s view is asked for
 
-	Leaves     []Departure // Update, DiscoveryReply
-	Alives     []Entry     // Base, Update, DiscoveryReply; Dispute: who is dead, and at which version
+	Leaves     []Departure // Update
+	Alives     []Entry     // Base, Update; Dispute: who is dead, and at which version; Wants: whose births
+	Births     []Birth     // Births
 	Suspicions []Suspicion // Base, Update
 	Watchers   []Index     // Watchers: Settings.Ks + Kr at most that watch, then their deputies
 }

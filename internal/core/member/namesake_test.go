@@ -29,7 +29,7 @@ func TestNamesake(t *testing.T) {
 		r.mute[other] = c.dead
 		r.take()
 		for range 3 {
-			r.inform(Message{Alives: []Entry{{other, ver(2, 1)}}})
+			r.inform(Message{Alives: []Entry{{other, ver(2, 1), nil}}})
 		}
 		reported := r.count("namesake a 2.1")
 		if (reported == 1) != c.notices || r.stopped != c.left {

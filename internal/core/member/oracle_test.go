@@ -159,13 +159,13 @@ func TestProcessingAgainstOracle(t *testing.T) {
 			for range rapid.IntRange(0, 3).Draw(t, "alives") {
 				p := name("alive")
 				v := version(p)
-				m.Alives = append(m.Alives, Entry{r.index(p), v})
+				m.Alives = append(m.Alives, Entry{r.index(p), v, nil})
 				o.alive(p, v)
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "suspicions") {
 				p, reporter := name("suspect"), name("reporter")
 				v := version(p)
-				m.Suspicions = append(m.Suspicions, Suspicion{idOf(reporter).Key(), r.index(p), v})
+				m.Suspicions = append(m.Suspicions, Suspicion{idOf(reporter).Key(), r.index(p), v, nil})
 				o.suspicion(reporter, p, v)
 			}
 			r.take()

@@ -50,7 +50,7 @@ func (c *Core) apply(m *Message) {
 		c.processLeave(&m.Leaves[i])
 	}
 	for i := range m.Alives {
-		if c.processAlive(m.Alives[i].Node, m.Alives[i].Version); c.stopped {
+		if c.processAlive(m.Alives[i]); c.stopped {
 			return
 		}
 	}
@@ -59,17 +59,21 @@ func (c *Core) apply(m *Message) {
 	}
 }
 
-// processAlive takes the news that i is there at v.
-func (c *Core) processAlive(i Index, v Version) {
-	if i == c.self {
-		c.claimed(v)
+// processAlive takes the news that a node is there at a version.
+func (c *Core) processAlive(e Entry) {
+	if e.Node == c.self {
+		c.claimed(e)
 		return
 	}
-	n := c.view.at(c.dir, i)
-	switch older := n.version.Before(v); {
-	case n.state == alive && !older, n.state == gone && !older:
+	n := c.view.at(c.dir, e.Node)
+	if n.state != unknown && !n.version.Before(e.Version) || !c.proven(&e) {
 		return
-	case n.state != alive:
+	}
+	i, v := e.Node, e.Version
+	if b := c.births[i]; b != nil {
+		b.minor = e.Proof
+	}
+	if n.state != alive {
 		c.health.hears(c.now, c.dir.Key(i), v)
 		c.view.enter(c, i, v)
 		c.freshAlive(i)
@@ -110,11 +114,14 @@ func (c *Core) processLeave(d *Departure) {
 		return
 	}
 	n := c.view.at(c.dir, d.Node)
+	if n.state == alive && d.Version.Before(n.version) || n.state == gone && !n.version.Before(d.Version) || !c.provenLeave(d) {
+		return
+	}
 	switch {
-	case n.state == alive && !d.Version.Before(n.version):
+	case n.state == alive:
 		c.freshLeave(*d)
 		c.remove(d.Node, d.Version, Departed, d.Exit)
-	case n.state == gone && n.version.Before(d.Version):
+	case n.state == gone:
 		n.version = d.Version
 		c.view.history[n.place].at = c.now
 		c.freshLeave(*d)
@@ -128,9 +135,10 @@ func (c *Core) processSuspicion(s Suspicion) {
 		return
 	}
 	n := c.view.at(c.dir, s.Suspect)
-	if n.state != alive || s.Version.Before(n.version) || !c.report(s) {
+	if n.state != alive || s.Version.Before(n.version) || c.beyond(s.Suspect, s.Version) || c.reported(&s) || !c.attested(&s) {
 		return
 	}
+	c.report(s)
 	c.freshSuspicion(s)
 	if d := c.probing(s.Suspect); d != nil && s.Reporter != c.key {
 		c.testifies(d, s.Reporter)
@@ -141,20 +149,39 @@ func (c *Core) processSuspicion(s Suspicion) {
 	c.convict()
 }
 
-// report stores a suspicion and reports whether it is new.
-func (c *Core) report(s Suspicion) bool {
-	at, _ := slices.BinarySearchFunc(c.reports, s.Suspect, func(r Suspicion, suspect Index) int { return int(r.Suspect) - int(suspect) })
-	for ; at < len(c.reports) && c.reports[at].Suspect == s.Suspect; at++ {
+// reported reports whether a suspicion is known.
+func (c *Core) reported(s *Suspicion) bool {
+	r := c.reportOf(s)
+	return r != nil && !r.Version.Before(s.Version)
+}
+
+// reportOf returns what is known of a reporter about a suspect.
+func (c *Core) reportOf(s *Suspicion) *Suspicion {
+	for at := c.reportsOf(s.Suspect); at < len(c.reports) && c.reports[at].Suspect == s.Suspect; at++ {
 		if r := &c.reports[at]; r.Reporter == s.Reporter {
-			newer := r.Version.Before(s.Version)
-			if newer {
-				r.Version = s.Version
-			}
-			return newer
+			return r
 		}
 	}
+	return nil
+}
+
+// reportsOf returns where those of a suspect begin, or would.
+func (c *Core) reportsOf(suspect Index) int {
+	at, _ := slices.BinarySearchFunc(c.reports, suspect, func(r Suspicion, suspect Index) int { return int(r.Suspect) - int(suspect) })
+	return at
+}
+
+// report stores a suspicion that is new.
+func (c *Core) report(s Suspicion) {
+	if r := c.reportOf(&s); r != nil {
+		*r = s
+		return
+	}
+	at := c.reportsOf(s.Suspect)
+	for at < len(c.reports) && c.reports[at].Suspect == s.Suspect {
+		at++
+	}
 	c.reports = slices.Insert(c.reports, at, s)
-	return true
 }
 
 // threshold returns how many reporters it takes now. Suspects do not report, so
@@ -209,19 +236,27 @@ func (c *Core) remove(i Index, v Version, why Cause, exit gossip.Exit) {
 }
 
 // claimed takes what others hold of the core's own node.
-func (c *Core) claimed(v Version) {
-	if v.Incarnation > c.version.Incarnation {
-		c.notice(Notice{Kind: Superseded, Node: c.self, Version: v})
-		c.stop()
-	} else if c.version.Before(v) {
-		c.refute(v)
+func (c *Core) claimed(e Entry) {
+	switch {
+	case e.Version.Incarnation > c.version.Incarnation && c.proves():
+		c.miss(e)
+	case e.Version.Incarnation > c.version.Incarnation:
+		c.supersede(e.Version)
+	case c.version.Before(e.Version):
+		c.refute(e.Version)
 	}
 }
 
+// supersede ends a core whose node has a later life.
+func (c *Core) supersede(v Version) {
+	c.notice(Notice{Kind: Superseded, Node: c.self, Version: v})
+	c.stop()
+}
+
 // refute raises the core's own minor above v, which others hold it for dead at,
-// and reports it. What is older was refuted before.
+// and reports it. What is older was refuted before; what is newer nobody can have proven.
 func (c *Core) refute(v Version) {
-	if v.Incarnation == c.version.Incarnation && !v.Before(c.version) {
+	if v.Incarnation == c.version.Incarnation && !v.Before(c.version) && !c.beyond(c.self, v) {
 		c.raise(v.Minor + 1)
 	}
 }
@@ -230,11 +265,13 @@ func (c *Core) refute(v Version) {
 // the core nothing but to start anew.
 func (c *Core) raise(minor uint32) {
 	if minor > gossip.MaxMinor {
-		c.notice(Notice{Kind: Superseded, Node: c.self, Version: c.version})
-		c.stop()
+		c.supersede(c.version)
 		return
 	}
 	c.version.Minor = minor
+	if b := c.births[c.self]; b != nil {
+		b.minor = c.sign(statement(saysMinor, uint64(minor)))
+	}
 	c.view.renew(c, c.self, c.version)
 	c.freshAlive(c.self)
 }

@@ -11,7 +11,7 @@ import (
 // shared/requirements/membership.md asks for, whose points they cite.
 
 func suspicion(r *rig, reporter, suspect string, v Version) Suspicion {
-	return Suspicion{idOf(reporter).Key(), r.index(suspect), v}
+	return Suspicion{idOf(reporter).Key(), r.index(suspect), v, nil}
 }
 
 // TestVersionIsItsOwners (1): the minor begins at 1, and nobody else's word
@@ -33,9 +33,9 @@ func TestVersionIsItsOwners(t *testing.T) {
 	r.inform(Message{Alives: []Entry{r.entry("a", 6, 1)}})
 	r.want("a later start of the same node", "superseded by 6.1", "stopped")
 	r = newRig(t, nil)
-	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: idOf("z").Key(), From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1)}}})
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: idOf("z").Key(), From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1), nil}}})
 	r.want("a probe that means another, who was at this endpoint")
-	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: r.key, From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1)}}})
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.Probe, Target: r.key, From: r.entry("b", 1, 1), About: Entry{Nobody, ver(6, 1), nil}}})
 	r.want("a probe by who holds a later start dead", "superseded by 6.1", "stopped")
 	r = newRig(t, nil)
 	r.inform(Message{Suspicions: []Suspicion{suspicion(r, "c", "a", ver(5, gossip.MaxMinor))}})
@@ -96,7 +96,7 @@ func TestLeaveInView(t *testing.T) {
 	r.take()
 	r.inform(Message{Leaves: []Departure{{Node: r.index("b"), Version: ver(1, 3)}}})
 	r.want("an older leave")
-	r.inform(Message{Leaves: []Departure{{r.index("b"), ver(1, 4), gossip.Exit{Given: true, Code: 9}}}})
+	r.inform(Message{Leaves: []Departure{{r.index("b"), ver(1, 4), gossip.Exit{Given: true, Code: 9}, nil}}})
 	r.want("the leave", "leave b 1.4 departed with 9")
 	r.inform(Message{Leaves: []Departure{{Node: r.index("c"), Version: ver(1, 8)}}})
 	r.want("a newer leave", "leave c 1.8 departed")

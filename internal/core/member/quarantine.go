@@ -14,6 +14,7 @@ import (
 type stealth struct {
 	on    bool
 	known bool // others hold its former life for dead
+	size  int  // of the group, as others say
 	next  core.Time
 }
 
@@ -26,7 +27,7 @@ func (c *Core) hide() {
 // cycles returns how many times Tau the core hides in a group as large as the
 // one that it knows.
 func (c *Core) cycles() int {
-	return c.cfg.Stealth * bits.Len(uint(max(len(c.view.ring), len(c.bootstrap)+1)))
+	return c.cfg.Stealth * bits.Len(uint(max(c.stealth.size, len(c.bootstrap)+1)))
 }
 
 // quarantine asks one of the bootstrap set for its view, once each Tau, until the time
@@ -45,26 +46,19 @@ func (c *Core) quarantine() {
 	s.next = c.now.Add(c.cfg.Tau)
 }
 
-// overheard takes a view, and perhaps the news that the former life is held for
-// dead.
+// mostCycles bounds for how many times Stealth Tau anybody can make the core hide.
+const mostCycles = 20
+
+// overheard takes the size of a view, and perhaps the news that the former life is held
+// for dead.
 func (c *Core) overheard(m *Message) {
-	for i := range m.Leaves {
-		c.stealth.known = c.stealth.known || m.Leaves[i].Node == c.self
-	}
-	for _, e := range m.Alives {
-		if e.Node != c.self {
-			c.processAlive(e.Node, e.Version)
-		}
-	}
+	c.stealth.known = c.stealth.known || m.About.Version != (Version{})
+	c.stealth.size = max(c.stealth.size, min(m.Size, 1<<mostCycles-1))
 }
 
-// emerge ends the time of stealth. What was overheard is news to nobody.
+// emerge ends the time of stealth.
 func (c *Core) emerge() {
 	c.stealth.on = false
-	for _, i := range c.fresh.alives {
-		c.view.nodes[i].fresh = false
-	}
-	c.fresh = fresh{}
 	c.search.next, c.search.lost = c.now, c.now
 	c.topology.open = c.now
 	c.topology.want(c, true)

@@ -65,7 +65,7 @@ type Former struct {
 // History appends the nodes of the history.
 func (c *Core) History(to []Former) []Former {
 	for _, p := range c.view.history {
-		to = append(to, Former{Entry{p.node, c.view.nodes[p.node].version}, p.at})
+		to = append(to, Former{Entry{Node: p.node, Version: c.view.nodes[p.node].version}, p.at})
 	}
 	return to
 }

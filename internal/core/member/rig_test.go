@@ -76,7 +76,7 @@ func (r *rig) name(i Index) string {
 }
 
 func (r *rig) entry(name string, incarnation uint64, minor uint32) Entry {
-	return Entry{r.index(name), ver(incarnation, minor)}
+	return Entry{r.index(name), ver(incarnation, minor), nil}
 }
 
 // step steps the core and logs what it wants.
@@ -135,9 +135,9 @@ func (r *rig) answers() (in []Input) {
 		switch m := p.Message; {
 		case r.mute[p.To] || p.To == r.self:
 		case m.Type == gossip.Probe:
-			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p)}, Nonce: m.Nonce}})
+			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Echo, From: Entry{p.To, r.answer(p), nil}, Nonce: m.Nonce}})
 		case m.Type == gossip.Relay && r.mute[m.About.Node] && !r.unasked:
-			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Nack, From: Entry{p.To, r.Version(p.To)}, Nonce: m.Nonce}})
+			in = append(in, Input{Kind: Datagram, Message: &Message{Type: gossip.Nack, From: Entry{p.To, r.Version(p.To), nil}, Nonce: m.Nonce}})
 		}
 	}
 	for _, d := range r.out.Dials {
@@ -214,7 +214,7 @@ func (r *rig) accept(name string, need gossip.Need) Link {
 		v = r.Version(r.index(name))
 	}
 	r.step(Input{Kind: Accepted, Link: l})
-	r.frame(l, Message{Type: gossip.Hello, From: Entry{r.index(name), v}, Target: r.key, Need: need, Tag: uint32(l)})
+	r.frame(l, Message{Type: gossip.Hello, From: Entry{r.index(name), v, nil}, Target: r.key, Need: need, Tag: uint32(l)})
 	return l
 }
 
@@ -275,6 +275,9 @@ func (r *rig) message(m *Message) string {
 	if m.Reason != 0 {
 		fmt.Fprintf(&b, " %v %v", m.Reason, m.About.Version)
 	}
+	if m.Type == gossip.DiscoveryReply && m.About.Version != (Version{}) {
+		fmt.Fprintf(&b, " %v", m.About.Version)
+	}
 	if m.Type == gossip.Relay {
 		fmt.Fprintf(&b, " about %s", r.name(m.About.Node))
 	}
@@ -285,6 +288,9 @@ func (r *rig) message(m *Message) string {
 		if flag.on {
 			b.WriteString(" " + flag.name)
 		}
+	}
+	if m.Size > 0 {
+		fmt.Fprintf(&b, " size=%d", m.Size)
 	}
 	for _, d := range m.Leaves {
 		fmt.Fprintf(&b, " left:%s,%v,%v", r.name(d.Node), d.Version, d.Exit)

@@ -130,19 +130,19 @@ func (c *Core) asked(m *Message) {
 			c.raise(c.version.Minor + 1)
 		}
 		if c.view.has(m.From.Node) {
-			c.processAlive(m.From.Node, m.From.Version)
+			c.processAlive(m.From)
 		} else {
 			c.callBack(m.From.Node)
 		}
 	}
 	if n := c.view.at(c.dir, m.From.Node); n.state == gone {
-		reply.Leaves = []Departure{{Node: m.From.Node, Version: n.version}}
+		reply.About.Version = n.version
 	}
-	reply.From, reply.Alives = c.me(), c.entries()
+	reply.From, reply.Size = c.me(), len(c.view.ring)
 	c.packet(m.From.Node, reply)
 }
 
-// found takes the answer, or a piece of it.
+// found takes the answer. The view comes over a link.
 func (c *Core) found(m *Message) {
 	r := c.requested(m.Nonce)
 	if r == nil {
@@ -157,7 +157,18 @@ func (c *Core) found(m *Message) {
 		c.search.raised = m.Nonce
 		c.raise(c.version.Minor + 1)
 	}
-	c.apply(m)
+	c.refute(m.About.Version)
+	if c.processAlive(m.From); !c.stopped && m.From.Node != c.self && c.linkTo(m.From.Node) == nil {
+		c.introduce(m.From.Node)
+	}
+}
+
+// introduce dials who has answered, which need not be proven yet. The link stands until it
+// has brought the view.
+func (c *Core) introduce(i Index) {
+	c.dial(i, gossip.Ring)
+	c.dir.Hold(i)
+	c.links[len(c.links)-1].introduces = true
 }
 
 // met learns who is at the address that was asked, where only that was known.

@@ -254,7 +254,7 @@ func (c *Core) suspect(d *suspect) {
 	}
 	v := c.view.nodes[d.node].version
 	if d.alone {
-		m := &Message{Type: gossip.Dispute, Alives: []Entry{{d.node, v}}}
+		m := &Message{Type: gossip.Dispute, Alives: []Entry{{Node: d.node, Version: v}}}
 		for k := range c.links {
 			if l := &c.links[k]; l.state == standing && l.peer != d.node {
 				c.send(l, m)
@@ -264,7 +264,7 @@ func (c *Core) suspect(d *suspect) {
 		c.convict()
 		return
 	}
-	s := Suspicion{c.key, d.node, v}
+	s := c.accuse(d.node, v)
 	c.health.accuses(c.now, c.dir.Key(d.node), v)
 	c.processSuspicion(s)
 	if d.duty == watching || d.duty == standby && !d.covered {

@@ -108,7 +108,7 @@ func (c *Core) arrangeRing() {
 		}
 	}
 	for k := len(c.links) - 1; k >= 0 && complete; k-- {
-		if l := &c.links[k]; l.mine&gossip.Ring != 0 && !slices.Contains(next, l.peer) {
+		if l := &c.links[k]; l.mine&gossip.Ring != 0 && !slices.Contains(next, l.peer) && (l.state == standing || !l.introduces) {
 			c.need(l, l.mine&^gossip.Ring)
 		}
 	}

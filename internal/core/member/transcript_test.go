@@ -107,7 +107,7 @@ func command(t *testing.T, r *rig, words []string) {
 	case "ask", "reply":
 		m := parse(t, r, words[3:])
 		m.Type = map[string]gossip.Type{"ask": gossip.DiscoveryRequest, "reply": gossip.DiscoveryReply}[words[0]]
-		m.From, m.Nonce = Entry{r.index(words[1]), versionOf(t, words[2])}, r.expect(r.index(words[1]))
+		m.From, m.Nonce = Entry{r.index(words[1]), versionOf(t, words[2]), nil}, r.expect(r.index(words[1]))
 		r.step(Input{Kind: Datagram, Message: &m})
 	case "leave":
 		code, _ := strconv.Atoi(words[1])
@@ -145,7 +145,7 @@ func parse(t *testing.T, r *rig, words []string) Message {
 		parts := strings.Split(rest, ",")
 		switch {
 		case key == "alive", key == "dead":
-			m.Alives = append(m.Alives, Entry{r.index(parts[0]), versionOf(t, parts[1])})
+			m.Alives = append(m.Alives, Entry{r.index(parts[0]), versionOf(t, parts[1]), nil})
 		case key == "left":
 			m.Leaves = append(m.Leaves, Departure{Node: r.index(parts[0]), Version: versionOf(t, parts[1])})
 		case key == "suspects":
@@ -156,6 +156,9 @@ func parse(t *testing.T, r *rig, words []string) Message {
 			m.Type = gossip.Dispute
 		case key == "goodbye":
 			m.Type = gossip.Goodbye
+		case strings.HasPrefix(key, "size="):
+			_, value, _ := strings.Cut(key, "=")
+			m.Size, _ = strconv.Atoi(value)
 		case key == "boot":
 			m.Boot = true
 		case key == "watchers":
@@ -164,7 +167,7 @@ func parse(t *testing.T, r *rig, words []string) Message {
 				m.Watchers = append(m.Watchers, r.index(n))
 			}
 		case key == "welcome":
-			m.Type, m.From = gossip.Welcome, Entry{r.index(parts[0]), versionOf(t, parts[1])}
+			m.Type, m.From = gossip.Welcome, Entry{r.index(parts[0]), versionOf(t, parts[1]), nil}
 		case strings.HasPrefix(key, "need"):
 			name, value, _ := strings.Cut(key, "=")
 			n, _ := strconv.Atoi(value)

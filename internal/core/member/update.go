@@ -17,7 +17,7 @@ func (c *Core) flush() {
 	for _, i := range f.alives {
 		if n := &c.view.nodes[i]; n.fresh {
 			n.fresh = false
-			m.Alives = append(m.Alives, Entry{i, n.version})
+			m.Alives = append(m.Alives, c.entry(i))
 		}
 	}
 	f.leaves, f.alives, f.suspicions = shrink(f.leaves), shrink(f.alives), shrink(f.suspicions)
@@ -46,7 +46,7 @@ func (c *Core) entries() []Entry {
 	if c.snapshot == nil {
 		c.snapshot = make([]Entry, len(c.view.ring))
 		for k, i := range c.view.ring {
-			c.snapshot[k] = Entry{i, c.view.nodes[i].version}
+			c.snapshot[k] = c.entry(i)
 		}
 	}
 	return c.snapshot
@@ -64,7 +64,7 @@ func (c *Core) base(number Link, m *Message) {
 	var dead []Entry
 	for _, e := range m.Alives {
 		if n := c.view.at(c.dir, e.Node); n.state == gone && !n.version.Before(e.Version) {
-			dead = append(dead, Entry{e.Node, n.version})
+			dead = append(dead, Entry{Node: e.Node, Version: n.version})
 		}
 	}
 	c.apply(m)
@@ -85,6 +85,9 @@ func (c *Core) disputed(m *Message) {
 		case e.Node == c.self:
 			c.refute(e.Version)
 		case n.state == alive && !e.Version.Before(n.version):
+			if c.beyond(e.Node, e.Version) {
+				e.Version = n.version
+			}
 			c.startProbing(suspect{node: e.Node, cause: contested, about: e.Version})
 		}
 	}

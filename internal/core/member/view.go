@@ -134,6 +134,7 @@ func (w *view) prune(c *Core) {
 		w.base = max(w.base, n.deaths)
 		w.forget(n)
 		*n = node{}
+		delete(c.births, p.node)
 		c.dir.Release(p.node)
 	}
 }

@@ -17,9 +17,8 @@ func (p *Packet) Append(b []byte) []byte {
 	return c.B
 }
 
-// version of the packets. Those of version 1 have the same form, but all their
-// heartbeats carry the same part of a digest.
-const version = 2
+// version of the packets. Those of version 2 have no proofs.
+const version = 3
 
 // Append appends p as a packet, not sealed.
 func (p Pulse) Append(b []byte) []byte {
@@ -35,20 +34,23 @@ const pulseSize = headerSize + 4 + 4 + 1 + 2
 const (
 	maxVersion   = binary.MaxVarintLen64 + binary.MaxVarintLen32
 	maxReference = 8 + maxVersion
-	maxDeparture = maxReference + 2
-	maxSuspicion = 8 + maxReference
+	maxProof     = 1 + SignatureSize
+	maxDeparture = maxReference + 2 + maxProof
+	maxSuspicion = 8 + maxReference + maxProof
 	keySize      = 8
 	maxCount     = binary.MaxVarintLen32
 )
 
-func (e *Entry) size() int { return 8 + maxVersion + 1 + len(e.ID) }
+func (e *Entry) size() int { return 8 + maxVersion + 1 + len(e.ID) + 1 + len(e.Proof) }
+
+func (b *Birth) size() int { return 8 + binary.MaxVarintLen64 + 2 + len(b.Record) }
 
 // Pieces returns p in packets of limit bytes at most, a seal of any kind
 // included: p itself if it fits. Each piece has the fields of p, and a part of
 // its lists: leaves first, suspicions last. The last one alone asks for an answer.
 // A Body is not cut.
 func (p *Packet) Pieces(limit int) []Packet {
-	room := limit - headerSize - maxSeal - p.From.size() - 16 - 5*maxCount
+	room := limit - headerSize - maxSeal - p.From.size() - len(p.Record) - maxProof - 16 - 6*maxCount
 	if p.listed() <= room {
 		return []Packet{*p}
 	}
@@ -60,6 +62,7 @@ func (p *Packet) Pieces(limit int) []Packet {
 		piece.Alives = takeList(&rest.Alives, &left, (*Entry).size)
 		piece.Suspicions = takeList(&rest.Suspicions, &left, func(*Suspicion) int { return maxSuspicion })
 		piece.Dead = takeList(&rest.Dead, &left, func(*Reference) int { return maxReference })
+		piece.Births = takeList(&rest.Births, &left, (*Birth).size)
 		piece.Watchers = takeList(&rest.Watchers, &left, func(*Key) int { return keySize })
 		piece.Answer = p.Answer && rest.listed() == 0
 		pieces = append(pieces, piece)
@@ -72,6 +75,9 @@ func (p *Packet) listed() int {
 	n := len(p.Leaves)*maxDeparture + len(p.Suspicions)*maxSuspicion + len(p.Dead)*maxReference + len(p.Watchers)*keySize
 	for i := range p.Alives {
 		n += p.Alives[i].size()
+	}
+	for i := range p.Births {
+		n += p.Births[i].size()
 	}
 	return n
 }

@@ -37,7 +37,7 @@ func (p *Packet) Decode(b []byte) error {
 	}
 	*p = Packet{
 		Type: t, Leaves: p.Leaves[:0], Alives: p.Alives[:0], Suspicions: p.Suspicions[:0],
-		Dead: p.Dead[:0], Watchers: p.Watchers[:0],
+		Dead: p.Dead[:0], Watchers: p.Watchers[:0], Births: p.Births[:0],
 	}
 	c := cursor.Cursor{B: b[headerSize:]}
 	for _, f := range fields {

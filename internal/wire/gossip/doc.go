@@ -6,7 +6,7 @@
 //
 // A packet is a datagram, or lies in a frame between two hosts:
 //
-//	0  version (4 bits, 2), number of the key (4 bits; 0: not sealed)
+//	0  version (4 bits, 3), number of the key (4 bits; 0: not sealed)
 //	1  encrypted (1 bit), type (7 bits)
 //	2  body
 //	   seal

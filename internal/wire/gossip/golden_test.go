@@ -26,6 +26,13 @@ func node(n int, v Version) Entry {
 
 func reference(n int, v Version) Reference { return Reference{node(n, v).Key, v} }
 
+var signed = []byte(strings.Repeat("s", SignatureSize))
+
+func proven(e Entry) Entry {
+	e.Proof = signed
+	return e
+}
+
 // goldens are a packet of each type.
 func goldens() []golden {
 	v1, v2 := Version{300, 1}, Version{300, 2}
@@ -36,11 +43,11 @@ func goldens() []golden {
 		{"refuse", "n2 holds the caller dead at this version", Packet{Type: Refuse, Reason: Dead, About: Reference{Version: v1}}},
 		{"refuse-full", "n2 has random neighbours enough", Packet{Type: Refuse, Reason: Full}},
 		{"base", "a view of two, and a suspicion; the other's view is asked for", Packet{
-			Type: Base, Answer: true, Alives: []Entry{node(1, v1), node(2, v2)}, Suspicions: []Suspicion{{node(1, v1).Key, reference(2, v2)}},
+			Type: Base, Answer: true, Alives: []Entry{node(1, v1), node(2, v2)}, Suspicions: []Suspicion{{node(1, v1).Key, reference(2, v2), nil}},
 		}},
 		{"update", "n3 left with code 3, n4 without, n1 is alive, n2 is suspected", Packet{
-			Type: Update, Leaves: []Departure{{reference(3, old), Exit{true, 3}}, {reference(4, v1), Exit{}}},
-			Alives: []Entry{node(1, v2)}, Suspicions: []Suspicion{{node(1, v1).Key, reference(2, v1)}},
+			Type: Update, Leaves: []Departure{{reference(3, old), Exit{true, 3}, nil}, {reference(4, v1), Exit{}, nil}},
+			Alives: []Entry{node(1, v2)}, Suspicions: []Suspicion{{node(1, v1).Key, reference(2, v1), nil}},
 		}},
 		{"needs", "the link is a random neighbour's, too", Packet{Type: Needs, Need: Ring | Random}},
 		{"watchers", "n1 and n2 watch the sender", Packet{Type: Watchers, Watchers: []Key{node(1, v1).Key, node(2, v1).Key}}},
@@ -52,13 +59,21 @@ func goldens() []golden {
 		{"nack", "n1 cannot reach it either", Packet{Type: Nack, About: reference(1, v1), Nonce: 8}},
 		{"discovery-request", "n1 boots", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true}},
 		{"discovery-request-stealth", "and is not to be notified of", Packet{Type: DiscoveryRequest, From: node(1, v1), Nonce: 9, Boot: true, Stealth: true}},
-		{"discovery-reply", "the view of n2, for which n1 is dead at this version", Packet{
-			Type: DiscoveryReply, From: node(2, v1), Nonce: 9, Boot: true, Leaves: []Departure{{Reference: reference(1, old)}}, Alives: []Entry{node(2, v1)},
+		{"discovery-reply", "n2 knows of 300 nodes, and n1 is dead for it at this version", Packet{
+			Type: DiscoveryReply, From: node(2, v1), Nonce: 9, Boot: true, About: Reference{Version: old}, Size: 300,
 		}},
+		{"welcome-proven", "n2 accepts, and proves its life and its minor", Packet{Type: Welcome, From: proven(node(2, v2)), Tag: 0xb1b2b3b4, Record: []byte("birth")}},
+		{"update-proven", "n3 left, n1 is alive at a later minor, n2 is suspected, each with a signature", Packet{
+			Type: Update, Leaves: []Departure{{reference(3, old), Exit{true, 3}, signed}},
+			Alives: []Entry{proven(node(1, v2))}, Suspicions: []Suspicion{{node(1, v1).Key, reference(2, v1), signed}},
+		}},
+		{"nack-proven", "n1 cannot reach it either, and signs that", Packet{Type: Nack, About: reference(1, v1), Nonce: 8, Proof: signed}},
+		{"wants", "prove these lives", Packet{Type: Wants, Dead: []Reference{{node(1, v1).Key, Version{Incarnation: 300}}}}},
+		{"births", "the record of one", Packet{Type: Births, Births: []Birth{{node(1, v1).Key, 300, []byte("birth")}}}},
 		{"attributes", "a frame of the attributes", Packet{Type: Attributes, Body: []byte{1, 2, 3}}},
 		{"hierarchy", "a frame of the hierarchy", Packet{Type: Hierarchy, Body: []byte{4}}},
 		{"limits", "every number as large as it can be", Packet{
-			Type: Relay, From: Entry{^Key(0), []byte(strings.Repeat("x", MaxID)), Version{^uint64(0), MaxMinor}},
+			Type: Relay, From: Entry{^Key(0), []byte(strings.Repeat("x", MaxID)), Version{^uint64(0), MaxMinor}, nil},
 			About: Reference{^Key(0), Version{^uint64(0), MaxMinor}}, Nonce: ^uint32(0),
 		}},
 	}

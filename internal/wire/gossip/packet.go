@@ -8,11 +8,22 @@ const (
 	headerSize = 2
 )
 
+// minRequest is the least size of a DiscoveryRequest, a third of the DiscoveryReply and the
+// Probe that answer it at most: its address may be another's.
+const minRequest = 240
+
+// MaxBirth is the largest size of a birth record.
+const MaxBirth = 8 << 10
+
+// SignatureSize is the size of a signature by a life's key.
+const SignatureSize = 64
+
 // Entry is a node at a version.
 type Entry struct {
 	Key     Key
 	ID      []byte // within the packet where it was decoded
 	Version Version
+	Proof   []byte // of the minor; empty, or SignatureSize bytes, as all proofs
 }
 
 // Valid reports whether the key is that of the ID, and the ID is valid.
@@ -30,13 +41,22 @@ type Reference struct {
 // Departure is a node that left at a version.
 type Departure struct {
 	Reference
-	Exit Exit
+	Exit  Exit
+	Proof []byte
 }
 
 // Suspicion is a report that a node has failed at a version.
 type Suspicion struct {
 	Reporter Key
 	Suspect  Reference
+	Proof    []byte // by the reporter
+}
+
+// Birth is the record that proves a life.
+type Birth struct {
+	Key         Key
+	Incarnation uint64
+	Record      []byte
 }
 
 // Packet is a message. Each type has some of the fields; the others are zero.
@@ -47,17 +67,21 @@ type Packet struct {
 	Need   Need      // Hello, Welcome, Needs
 	Tag    uint32    // Hello, Welcome
 	Reason Reason    // Refuse
-	About  Reference // Relay; Echo, Nack: the sender; Refuse and Probe: the version alone
+	About  Reference // Relay; Echo, Nack: the sender; Refuse, Probe, DiscoveryReply: the version alone
 	Nonce  uint32    // Probe, Echo, Relay, Nack, DiscoveryRequest, DiscoveryReply
+	Proof  []byte    // Echo: of the minor of About; Nack: by the sender
+	Record []byte    // Hello, Welcome: of the sender's birth
+	Size   uint32    // DiscoveryReply: of the sender's view
 
 	Boot    bool // DiscoveryRequest, DiscoveryReply
 	Stealth bool // DiscoveryRequest
 	Answer  bool // Base
 
-	Leaves     []Departure // Update, DiscoveryReply
-	Alives     []Entry     // Base, Update, DiscoveryReply
+	Leaves     []Departure // Update
+	Alives     []Entry     // Base, Update
 	Suspicions []Suspicion // Base, Update
-	Dead       []Reference // Dispute
+	Dead       []Reference // Dispute; Wants: lives
+	Births     []Birth     // Births
 	Watchers   []Key       // Watchers
 	Body       []byte      // Attributes, Hierarchy
 }

@@ -16,31 +16,36 @@ func versions() *rapid.Generator[Version] {
 
 func entries() *rapid.Generator[Entry] {
 	return rapid.Custom(func(t *rapid.T) Entry {
-		return Entry{Key(rapid.Uint64().Draw(t, "key")), rapid.SliceOfN(rapid.Byte(), 1, MaxID).Draw(t, "id"), versions().Draw(t, "version")}
+		return Entry{Key(rapid.Uint64().Draw(t, "key")), rapid.SliceOfN(rapid.Byte(), 1, MaxID).Draw(t, "id"), versions().Draw(t, "version"), nil}
 	})
 }
 
 // drawn draws an update with lists of any lengths.
 func drawn(t *rapid.T) Packet {
-	p := Packet{Type: rapid.SampledFrom([]Type{Update, Base, DiscoveryReply, Dispute}).Draw(t, "type")}
+	p := Packet{Type: rapid.SampledFrom([]Type{Update, Base, Births, Dispute}).Draw(t, "type")}
 	n := func(what string) int { return rapid.IntRange(0, 60).Draw(t, what) }
 	p.Answer = p.Type == Base
-	if p.Type == DiscoveryReply {
-		p.From, p.Nonce = entries().Draw(t, "from"), 7
+	signed := func() []byte {
+		return rapid.SampledFrom([][]byte{nil, make([]byte, SignatureSize)}).Draw(t, "proof")
 	}
-	if p.Type != Dispute {
+	if p.Type == Births {
+		for range n("births") {
+			p.Births = append(p.Births, Birth{Key(rapid.Uint64().Draw(t, "key")), rapid.Uint64().Draw(t, "incarnation"), make([]byte, rapid.IntRange(1, 900).Draw(t, "record"))})
+		}
+	}
+	if p.Type == Base || p.Type == Update {
 		for range n("alives") {
 			p.Alives = append(p.Alives, entries().Draw(t, "alive"))
 		}
 	}
-	if p.Type == Update || p.Type == DiscoveryReply {
+	if p.Type == Update {
 		for range n("leaves") {
-			p.Leaves = append(p.Leaves, Departure{Reference{Key(rapid.Uint64().Draw(t, "key")), versions().Draw(t, "version")}, Exit{true, 9}})
+			p.Leaves = append(p.Leaves, Departure{Reference{Key(rapid.Uint64().Draw(t, "key")), versions().Draw(t, "version")}, Exit{true, 9}, signed()})
 		}
 	}
 	if p.Type == Update || p.Type == Base {
 		for range n("suspicions") {
-			p.Suspicions = append(p.Suspicions, Suspicion{1, Reference{2, versions().Draw(t, "version")}})
+			p.Suspicions = append(p.Suspicions, Suspicion{1, Reference{2, versions().Draw(t, "version")}, signed()})
 		}
 	}
 	if p.Type == Dispute {
@@ -79,6 +84,7 @@ func TestPieces(t *testing.T) {
 				}
 			}
 			whole.Leaves, whole.Alives = append(whole.Leaves, got.Leaves...), append(whole.Alives, got.Alives...)
+			whole.Births = append(whole.Births, got.Births...)
 			whole.Suspicions, whole.Dead = append(whole.Suspicions, got.Suspicions...), append(whole.Dead, got.Dead...)
 		}
 		if diff := cmp.Diff(p, whole, cmpopts.EquateEmpty()); diff != "" {

@@ -14,6 +14,8 @@ const (
 	Watchers                 // who watches the sender
 	Dispute                  // of what the receiver holds alive, this is dead for the sender
 	Goodbye                  // the sender closes the link on purpose
+	Wants                    // lives of which the receiver has spoken, and whose births are unknown to the sender
+	Births                   // the answer
 )
 
 // The types of datagrams.
@@ -24,7 +26,7 @@ const (
 	Relay                 // probe another for me
 	Nack                  // it did not answer to me either
 	DiscoveryRequest      // may I join?
-	DiscoveryReply        // the view, or a piece of it
+	DiscoveryReply        // who is there
 )
 
 // The types that this package frames and seals alone.
@@ -37,7 +39,7 @@ var typeNames = map[Type]string{
 	Hello: "hello", Welcome: "welcome", Refuse: "refuse", Base: "base", Update: "update",
 	Needs: "needs", Watchers: "watchers", Dispute: "dispute", Heartbeat: "heartbeat", Probe: "probe", Echo: "echo",
 	Relay: "relay", Nack: "nack", DiscoveryRequest: "discovery-request", DiscoveryReply: "discovery-reply",
-	Goodbye: "goodbye", Attributes: "attributes", Hierarchy: "hierarchy",
+	Goodbye: "goodbye", Wants: "wants", Births: "births", Attributes: "attributes", Hierarchy: "hierarchy",
 }
 
 // String returns the type's name.
