@@ -43,7 +43,7 @@ type Core struct {
 
 	births map[Index]*birth // proven, of who is in the view or the history
 	source Link             // that the frame came on which is being taken; 0: none
-	asking map[Index]asking // whose births were asked for
+	claims map[life]*claim  // that wait for births
 	query  []Entry          // whose births the next message asks for
 	wants  core.Time        // when others are to be asked for births
 
@@ -74,7 +74,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	c.wants = core.Never
 	if c.proves() {
 		c.births = map[Index]*birth{c.self: {incarnation: cfg.Incarnation, record: cfg.Identity.Birth()}}
-		c.asking = map[Index]asking{}
+		c.claims = map[life]*claim{}
 	}
 	c.topology.at = core.Never
 	c.beats.next = core.Never

@@ -39,10 +39,9 @@ type link struct {
 	due    core.Time // watching: when the peer's silence is noticed
 	probed bool      // it was
 
-	introduces bool           // it was dialled for the view of who has answered
-	wanted     map[Index]want // lives of which the peer has spoken without proof
-	listed     bool           // the peer knows whether it watches the core
-	before     []Index        // those that the peer names before the core among its watchers and deputies
+	introduces bool    // it was dialled for the view of who has answered
+	listed     bool    // the peer knows whether it watches the core
+	before     []Index // those that the peer names before the core among its watchers and deputies
 }
 
 // next returns when the link wants a step.
@@ -342,7 +341,7 @@ func (c *Core) forget(l *link) {
 	if l.state == standing {
 		c.out.Neighbours = append(c.out.Neighbours, Neighbour{false, l.peer, l.number})
 	}
-	if c.unwantAll(l); l.introduces {
+	if c.unasked(l.number); l.introduces {
 		c.dir.Release(l.peer)
 	}
 	at := slices.IndexFunc(c.links, func(k link) bool { return k.number == l.number })

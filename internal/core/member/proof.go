@@ -2,7 +2,6 @@ package member
 
 import (
 	"encoding/binary"
-	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -166,12 +165,22 @@ func (c *Core) record(i Index, incarnation uint64) []byte {
 func (c *Core) serve(l *link, m *Message) {
 	answer := &Message{Type: gossip.Births}
 	for _, e := range m.Alives {
-		if record := c.record(e.Node, e.Version.Incarnation); record != nil {
-			answer.Births = append(answer.Births, Birth{e.Node, e.Version.Incarnation, record})
+		record := c.record(e.Node, e.Version.Incarnation)
+		if record == nil {
+			continue
 		}
+		if len(answer.Births) == birthsAtOnce {
+			c.send(l, answer)
+			answer = &Message{Type: gossip.Births}
+		}
+		answer.Births = append(answer.Births, Birth{e.Node, e.Version.Incarnation, record})
 	}
 	c.send(l, answer)
 }
+
+// birthsAtOnce is how many births a message has, so that who gets many takes other
+// messages between them.
+const birthsAtOnce = 64
 
 // beyond reports whether a version of a node is later than what it has proven, and so said
 // by who cannot know.
@@ -188,12 +197,9 @@ func (c *Core) provenLeave(d *Departure) bool {
 	if b := c.births[d.Node]; b != nil && b.incarnation >= d.Version.Incarnation {
 		return b.incarnation == d.Version.Incarnation && c.says(d.Node, d.statement(), d.Proof)
 	}
-	c.miss(Entry{Node: d.Node, Version: Version{Incarnation: d.Version.Incarnation, Minor: 1}})
-	if l := c.link(c.source); l != nil {
-		if w, ok := l.wanted[d.Node]; ok && w.Version.Incarnation == d.Version.Incarnation {
-			w.left = slices.Clone([]Departure{*d})
-			l.wanted[d.Node] = w
-		}
+	k := c.miss(Entry{Node: d.Node, Version: Version{Incarnation: d.Version.Incarnation, Minor: 1}})
+	if k != nil && len(k.left) < maxLefts {
+		k.left = append(k.left, *d)
 	}
 	return false
 }

@@ -19,6 +19,10 @@ type Cost struct {
 	Entry   time.Duration // and each entry in it
 	Byte    time.Duration // and each 1,024 bytes of an attachment
 	Beat    time.Duration // each heartbeat
+
+	Birth time.Duration // checking a birth, beside everything else
+	Check time.Duration // a signature
+	Sign  time.Duration
 }
 
 // Config is what a world is made of.
@@ -33,6 +37,7 @@ type Config struct {
 	Loss   float64       // probability for each packet, and each message of a stream
 	Resend time.Duration // after which a lost message of a stream comes again, twice as long each time
 	Cost   Cost
+	Proofs bool // nodes prove what they say, by signatures that cost as much as real ones
 
 	// Wrap puts another core around the member core of a node; nil: none.
 	Wrap func(node int, c *member.Core, now core.Time) Stepper
@@ -54,7 +59,7 @@ func DefaultConfig(nodes int, seed uint64) Config {
 // machine (BenchmarkOpen of internal/core/member: 240 ns, and 51 ns an entry), for
 // the system's share and for the cores' own work.
 func DefaultCost() Cost {
-	return Cost{Message: 4 * time.Microsecond, Entry: 150 * time.Nanosecond, Byte: 16 * time.Microsecond, Beat: 2 * time.Microsecond}
+	return Cost{Message: 4 * time.Microsecond, Entry: 150 * time.Nanosecond, Byte: 16 * time.Microsecond, Beat: 2 * time.Microsecond, Birth: 400 * time.Microsecond, Check: 120 * time.Microsecond, Sign: 50 * time.Microsecond}
 }
 
 // of returns the cost of a message.

@@ -20,6 +20,9 @@ func (w *World) Start(i int) {
 	for b := range w.cfg.Bootstrap {
 		cfg.Bootstrap = append(cfg.Bootstrap, w.dir.ID(w.nodes[b].index))
 	}
+	if w.cfg.Proofs {
+		cfg.Identity = newIdentity(w, i, cfg.Self, cfg.Incarnation)
+	}
 	c, err := member.New(cfg, w.dir, w.now)
 	if err != nil {
 		panic(err) // the settings were valid

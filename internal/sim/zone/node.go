@@ -11,6 +11,8 @@ type item struct {
 	input member.Input
 	from  int32 // of a datagram
 	size  int   // of an attachment
+
+	checked bool // births were
 }
 
 // cost returns how long an item takes its receiver.
@@ -33,6 +35,10 @@ func (w *World) arrive(i int32, it *item) {
 		return
 	}
 	if !n.up || n.dead {
+		return
+	}
+	if m := it.input.Message; m != nil && m.Type == gossip.Births && it.input.Kind == member.Received && !it.checked {
+		w.check(i, it)
 		return
 	}
 	if n.busy > w.now || n.head < len(n.inbox) {

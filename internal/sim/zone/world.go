@@ -59,6 +59,7 @@ type node struct {
 	deadline core.Time
 	timer    core.Time // that is in the queue
 	busy     core.Time
+	checks   core.Time // until it has checked the births that have come
 	inbox    []item
 	head     int
 	waiting  bool // a readyDue is in the queue

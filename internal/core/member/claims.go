@@ -1,0 +1,157 @@
+package member
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire/gossip"
+)
+
+// life is one of a node's.
+type life struct {
+	node        Index
+	incarnation uint64
+}
+
+// claim is what neighbours say of a life that is not proven. One of them is asked for the
+// birth, and after a while the next one.
+type claim struct {
+	news  Entry       // at the latest minor
+	left  []Departure // it has left since, as they say
+	by    []Link      // who has not been asked yet
+	asked Link
+	until core.Time // when the next one is to be asked
+}
+
+// Bounds of what is kept without proof.
+const (
+	maxClaims = 1 << 16 // of all neighbours
+	maxLefts  = 4       // of a claim
+)
+
+// askedFor is how long a neighbour has for its answer before another one is asked.
+func (s *Settings) askedFor() time.Duration { return 2 * s.Connect }
+
+// miss notes news that came on a link, of a life that is not proven.
+func (c *Core) miss(e Entry) *claim {
+	l := c.link(c.source)
+	if l == nil || l.state != standing {
+		return nil
+	}
+	key := life{e.Node, e.Version.Incarnation}
+	k := c.claims[key]
+	switch {
+	case k == nil && len(c.claims) >= maxClaims:
+		return nil
+	case k == nil:
+		c.dir.Hold(e.Node)
+		k = &claim{news: e, asked: l.number, until: c.now.Add(c.cfg.askedFor())}
+		c.claims[key] = k
+		c.query = append(c.query, Entry{Node: e.Node, Version: Version{Incarnation: e.Version.Incarnation}})
+	case k.asked != l.number && !slices.Contains(k.by, l.number):
+		k.by = append(k.by, l.number)
+	}
+	if k.news.Version.Before(e.Version) {
+		k.news = e
+	}
+	c.wants = min(c.wants, k.until)
+	return k
+}
+
+// askBirths asks for births on the link on which the lives were spoken of.
+func (c *Core) askBirths(number Link) {
+	if l := c.link(number); l != nil && len(c.query) > 0 {
+		c.send(l, &Message{Type: gossip.Wants, Alives: c.query})
+	}
+	c.query = nil
+}
+
+// dropClaim forgets a claim.
+func (c *Core) dropClaim(key life) {
+	if _, ok := c.claims[key]; ok {
+		delete(c.claims, key)
+		c.dir.Release(key.node)
+	}
+}
+
+// askElsewhere asks the next ones where somebody has not proven in time what it said.
+// Claims of whom nobody is left to be asked are forgotten.
+func (c *Core) askElsewhere() {
+	if c.wants > c.now {
+		return
+	}
+	c.wants = core.Never
+	var late []life
+	for key, k := range c.claims {
+		if k.until <= c.now {
+			late = append(late, key)
+		} else {
+			c.wants = min(c.wants, k.until)
+		}
+	}
+	slices.SortFunc(late, func(a, b life) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.incarnation, b.incarnation))
+	})
+	ask := map[Link][]Entry{}
+	for _, key := range late {
+		k := c.claims[key]
+		var l *link
+		for len(k.by) > 0 && l == nil {
+			l, k.by = c.link(k.by[0]), k.by[1:]
+		}
+		if l == nil {
+			c.dropClaim(key)
+			continue
+		}
+		k.asked, k.until = l.number, c.now.Add(c.cfg.askedFor())
+		c.wants = min(c.wants, k.until)
+		ask[l.number] = append(ask[l.number], Entry{Node: key.node, Version: Version{Incarnation: key.incarnation}})
+	}
+	for _, number := range slices.Sorted(maps.Keys(ask)) {
+		c.query = ask[number]
+		c.askBirths(number)
+	}
+}
+
+// unasked has others be asked for what a link was asked that ends.
+func (c *Core) unasked(number Link) {
+	for _, k := range c.claims {
+		if k.asked == number {
+			k.until, c.wants = c.now, c.now
+		}
+	}
+}
+
+// born takes births that a neighbour was asked for.
+func (c *Core) born(number Link, m *Message) {
+	for _, b := range m.Births {
+		k := c.claims[life{b.Node, b.Incarnation}]
+		switch {
+		case k == nil || k.asked != number:
+		case c.acquaint(b.Node, b.Incarnation, b.Record):
+			c.believe(b.Node, b.Incarnation)
+		default:
+			k.until, c.wants = c.now, c.now // others may prove it
+		}
+		if c.stopped {
+			return
+		}
+	}
+}
+
+// believe takes the news that waited for a birth.
+func (c *Core) believe(i Index, incarnation uint64) {
+	key := life{i, incarnation}
+	k := c.claims[key]
+	if k == nil {
+		return
+	}
+	c.processAlive(k.news)
+	for j := range k.left {
+		c.processLeave(&k.left[j])
+	}
+	c.dropClaim(key)
+}
