@@ -24,6 +24,9 @@ func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*s
 	c := zone.DefaultConfig(n.id, n.incarnation)
 	c.Member.Settings, c.Member.Seed, c.Monitor = n.cfg.Timing.settings(), randomSeed(), n.cfg.Monitor
 	c.Attributes.Period = n.cfg.Timing.Tau
+	if n.identity != nil {
+		c.Member.Identity = n.identity
+	}
 	for _, at := range seeds {
 		if at == n.addr {
 			continue

@@ -162,6 +162,11 @@ func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
 	if n.id, err = gossip.MakeID(n.cfg.Name, n.addr); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	if n.cfg.TLS != nil {
+		if n.identity, err = newIdentity(n.source, n.zoneMark(), n.id, n.incarnation); err != nil {
+			return err
+		}
+	}
 	clock := runner.NewClock()
 	if n.step, err = newStepper(n, clock.Now(), seeds, supervisors); err != nil {
 		return err

@@ -23,15 +23,17 @@ type Node struct {
 	addr        netip.AddrPort
 	incarnation uint64
 
-	host    *peer.Host // of the process
-	isOwn   bool       // it was made for this node alone
-	source  *pki.Source
-	shared  bool // source is of the keys
-	socket  Datagrams
-	loop    *nodeLoop
-	step    *stepper
-	buffers buffers
-	counts  counts
+	host   *peer.Host // of the process
+	isOwn  bool       // it was made for this node alone
+	source *pki.Source
+	shared bool // source is of the keys
+
+	identity *identity // nil: there are no certificates, and nothing is proven
+	socket   Datagrams
+	loop     *nodeLoop
+	step     *stepper
+	buffers  buffers
+	counts   counts
 
 	ctx   context.Context // ends with the node: receive, calls
 	stop  context.CancelFunc

@@ -65,6 +65,7 @@ func (n *service) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 	}
 	items := make([]item, 0, len(frames))
 	for _, f := range frames {
+		n.identity.foresee(f.Bytes)
 		n.counts.framesIn.Add(1)
 		n.counts.streamBytesIn.Add(uint64(len(f.Bytes)))
 		it := item{kind: frameCame, conn: c, stream: f.Stream}
