@@ -59,7 +59,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	c := &Core{
 		cfg: cfg, dir: dir, started: now, now: now, key: cfg.Self.Key(),
 		version: Version{Incarnation: cfg.Incarnation, Minor: 1},
-		random:  core.Chance(cfg.Seed), nextLink: 2, namesakes: namesakes{answers: Nobody},
+		random:  core.Chance(cfg.Seed), nextLink: 2, namesakes: namesakes{answers: Nobody, asked: Nobody},
 	}
 	c.self = dir.AddKeyed(cfg.Self, c.key)
 	dir.Hold(c.self)

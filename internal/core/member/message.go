@@ -50,14 +50,14 @@ type Message struct {
 	Nonce   uint32        // Probe, Echo, Relay, Nack
 	About   Entry         // Relay: who is to be probed; Probe: Version is the one at which the receiver is held for dead; Refuse, DiscoveryReply: likewise
 	Proof   *Signature    // Nack
-	Birth   []byte        // Hello, Welcome: of the sender; Refuse: of the receiver's other life
+	Birth   []byte        // Hello, Welcome, DiscoveryReply: of the sender; Refuse: of the receiver's other life
 	Size    int           // DiscoveryReply: of the sender's view
 	Boot    bool          // DiscoveryRequest, DiscoveryReply: the target was known from the bootstrap set alone
 	Stealth bool          // DiscoveryRequest: the sender is not to be reported
 	Answer  bool          // Base: the receiver\'s view is asked for
 
 	Leaves     []Departure // Update
-	Alives     []Entry     // Base, Update; Dispute: who is dead, and at which version; Wants: whose births
+	Alives     []Entry     // Base, Update; DiscoveryReply: another of the receiver's name; Dispute: who is dead, and at which version; Wants: whose births
 	Births     []Birth     // Births
 	Suspicions []Suspicion // Base, Update
 	Watchers   []Index     // Watchers: Settings.Ks + Kr at most that watch, then their deputies

@@ -138,7 +138,8 @@ func (c *Core) asked(m *Message) {
 	if n := c.view.at(c.dir, m.From.Node); n.state == gone {
 		reply.About.Version = n.version
 	}
-	reply.From, reply.Size = c.me(), len(c.view.ring)
+	reply.From, reply.Size, reply.Alives = c.me(), len(c.view.ring), c.namesakesOf(m.From.Node)
+	c.proveIn(reply)
 	c.packet(m.From.Node, reply)
 }
 
@@ -158,8 +159,27 @@ func (c *Core) found(m *Message) {
 		c.raise(c.version.Minor + 1)
 	}
 	c.refute(m.About.Version)
-	if c.processAlive(m.From); !c.stopped && m.From.Node != c.self && c.linkTo(m.From.Node) == nil {
+	if c.meet(m); c.stopped || m.From.Node == c.self {
+		return
+	}
+	switch {
+	case c.namesake(m.From.Node):
+		if c.view.has(m.From.Node) {
+			c.namesakes.answers = m.From.Node
+		}
+	case !c.yields(m.Alives) && c.linkTo(m.From.Node) == nil:
 		c.introduce(m.From.Node)
+	}
+}
+
+// proveIn adds the core's birth to a reply that has room for it.
+func (c *Core) proveIn(reply *Message) {
+	record, size := c.record(c.self, c.version.Incarnation), len(c.dir.raw(c.self))
+	for _, e := range reply.Alives {
+		size += len(c.dir.raw(e.Node))
+	}
+	if len(record)+size <= gossip.MaxReply {
+		reply.Birth = record
 	}
 }
 

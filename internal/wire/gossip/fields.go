@@ -37,7 +37,7 @@ const (
 var layouts = [...][]field{
 	Hello:            {hasFrom, hasTarget, hasNeed, hasTag, hasRecord},
 	Welcome:          {hasFrom, hasNeed, hasTag, hasRecord},
-	Refuse:           {hasReason, hasAboutVersion},
+	Refuse:           {hasReason, hasAboutVersion, hasRecord},
 	Base:             {hasFlags, hasAlives, hasSuspicions},
 	Update:           {hasLeaves, hasAlives, hasSuspicions},
 	Needs:            {hasNeed},
@@ -51,7 +51,7 @@ var layouts = [...][]field{
 	Relay:            {hasFrom, hasAbout, hasNonce},
 	Nack:             {hasAbout, hasNonce, hasProof},
 	DiscoveryRequest: {hasFrom, hasNonce, hasFlags, hasPadding},
-	DiscoveryReply:   {hasFrom, hasNonce, hasFlags, hasAboutVersion, hasSize},
+	DiscoveryReply:   {hasFrom, hasNonce, hasFlags, hasAboutVersion, hasSize, hasRecord, hasAlives},
 	Attributes:       {hasBody},
 	Hierarchy:        {hasBody},
 }

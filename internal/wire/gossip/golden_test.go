@@ -62,6 +62,9 @@ func goldens() []golden {
 		{"discovery-reply", "n2 knows of 300 nodes, and n1 is dead for it at this version", Packet{
 			Type: DiscoveryReply, From: node(2, v1), Nonce: 9, Boot: true, About: Reference{Version: old}, Size: 300,
 		}},
+		{"discovery-reply-namesake", "n2 proves itself, and knows n4 by the name of n1", Packet{
+			Type: DiscoveryReply, From: node(2, v1), Nonce: 9, Record: []byte("birth"), Size: 300, Alives: []Entry{node(4, v2)},
+		}},
 		{"welcome-proven", "n2 accepts, and proves its life and its minor", Packet{Type: Welcome, From: proven(node(2, v2)), Tag: 0xb1b2b3b4, Record: []byte("birth")}},
 		{"update-proven", "n3 left, n1 is alive at a later minor, n2 is suspected, each with a signature", Packet{
 			Type: Update, Leaves: []Departure{{reference(3, old), Exit{true, 3}, signed}},

@@ -8,9 +8,14 @@ const (
 	headerSize = 2
 )
 
-// minRequest is the least size of a DiscoveryRequest, a third of the DiscoveryReply and the
-// Probe that answer it at most: its address may be another's.
-const minRequest = 240
+// minRequest is the least size of a DiscoveryRequest, of which the address may be another's:
+// a third of the DiscoveryReply and the Probe that answer it, which are MaxDatagram and 309 at
+// most.
+const minRequest = 600
+
+// MaxReply is how long the record and the IDs of a DiscoveryReply may be together, so that it
+// is a datagram whatever else it has.
+const MaxReply = MaxDatagram - 240
 
 // MaxBirth is the largest size of a birth record.
 const MaxBirth = 8 << 10
@@ -70,7 +75,7 @@ type Packet struct {
 	About  Reference // Relay; Echo, Nack: the sender; Refuse, Probe, DiscoveryReply: the version alone
 	Nonce  uint32    // Probe, Echo, Relay, Nack, DiscoveryRequest, DiscoveryReply
 	Proof  []byte    // Echo: of the minor of About; Nack: by the sender
-	Record []byte    // Hello, Welcome: of the sender's birth
+	Record []byte    // Hello, Welcome, DiscoveryReply: of the sender's birth; Refuse: of the receiver's later life
 	Size   uint32    // DiscoveryReply: of the sender's view
 
 	Boot    bool // DiscoveryRequest, DiscoveryReply
@@ -78,7 +83,7 @@ type Packet struct {
 	Answer  bool // Base
 
 	Leaves     []Departure // Update
-	Alives     []Entry     // Base, Update
+	Alives     []Entry     // Base, Update; DiscoveryReply: another node of the receiver's name
 	Suspicions []Suspicion // Base, Update
 	Dead       []Reference // Dispute; Wants: lives
 	Births     []Birth     // Births
