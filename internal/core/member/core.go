@@ -1,6 +1,7 @@
 package member
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/core"
@@ -73,7 +74,12 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 	c.view.enter(c, c.self, c.version)
 	c.wants = core.Never
 	if c.proves() {
-		c.births = map[Index]*birth{c.self: {incarnation: cfg.Incarnation, record: cfg.Identity.Birth()}}
+		own := &birth{incarnation: cfg.Incarnation, record: cfg.Identity.Birth()}
+		var ok bool
+		if own.key, ok = cfg.Identity.Verify(cfg.Self, cfg.Incarnation, own.record); !ok {
+			return nil, fmt.Errorf("%w: the identity does not prove incarnation %d of %s", ErrConfig, cfg.Incarnation, cfg.Self)
+		}
+		c.births = map[Index]*birth{c.self: own}
 		c.claims = map[life]*claim{}
 	}
 	c.topology.at = core.Never

@@ -10,11 +10,17 @@ import (
 )
 
 // FuzzStep: whatever comes, in whatever order, the core keeps its view and its
-// history apart, its ring in order, and wants its next step in the future.
+// history apart, its ring in order, and wants its next step in the future; and where nodes
+// prove what they say, it believes nothing else.
 func FuzzStep(f *testing.F) {
-	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
-	f.Fuzz(func(t *testing.T, script []byte) {
-		r := newRig(t, func(c *Config) { c.Discovery = DefaultSettings().Discovery })
+	f.Add(false, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	f.Add(true, []byte{2, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3, 1, 16, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Fuzz(func(t *testing.T, proofs bool, script []byte) {
+		r := newRig(t, func(c *Config) {
+			if c.Discovery = DefaultSettings().Discovery; proofs {
+				c.Identity = keys{idOf("a"), 5}
+			}
+		})
 		all := messages(r.dir)
 		next := func() byte {
 			if len(script) == 0 {
@@ -27,7 +33,9 @@ func FuzzStep(f *testing.F) {
 		for len(script) > 0 && !r.stopped {
 			in := Input{Kind: InputKind(next() % uint8(Attached+1)), Link: Link(next() % 16)}
 			m := *all[int(next())%len(all)]
-			mutate(&m, r, next)
+			if mutate(&m, r, next); proofs {
+				prove(&m, r, next)
+			}
 			in.Message = &m
 			in.Pulse = gossip.Pulse{Tag: uint32(next() % 16), Sequence: uint32(next()), Turns: next(), View: uint16(next())}
 			if in.Kind == SetMonitors {
@@ -41,9 +49,64 @@ func FuzzStep(f *testing.F) {
 			}
 			r.at = r.at.Add(time.Duration(next()) * 3 * time.Millisecond)
 			r.step(in)
-			invariants(t, r)
+			if invariants(t, r); proofs {
+				believed(t, r)
+			}
 		}
 	})
+}
+
+// prove has some of what a message says be signed by whom it is about.
+func prove(m *Message, r *rig, next func() byte) {
+	owner := func(i Index, incarnation uint64) keys {
+		if next()%4 == 0 {
+			return of("m", 1)
+		}
+		return keys{r.dir.ID(i), incarnation}
+	}
+	if i := m.From.Node; i != Nobody {
+		k := owner(i, m.From.Version.Incarnation)
+		m.Birth, m.From.Proof = k.Birth(), k.Sign(statement(saysMinor, uint64(m.From.Version.Minor)))
+	}
+	for i := range m.Alives {
+		e := &m.Alives[i]
+		e.Proof = owner(e.Node, e.Version.Incarnation).Sign(statement(saysMinor, uint64(e.Version.Minor)))
+	}
+	for i := range m.Leaves {
+		m.Leaves[i].Proof = owner(m.Leaves[i].Node, m.Leaves[i].Version.Incarnation).Sign(m.Leaves[i].statement())
+	}
+	for i := range m.Suspicions {
+		s := &m.Suspicions[i]
+		reporter, _ := r.dir.Find(s.Reporter)
+		s.Proof = owner(reporter, r.Version(reporter).Incarnation).Sign(r.Core.suspicion(s.Suspect, s.Version))
+	}
+	m.Births = slices.Clone(m.Births)
+	for i := range m.Births {
+		b := &m.Births[i]
+		b.Node, b.Incarnation = r.index(string('a'+rune(next()%8))), uint64(next()%8)
+		b.Record = owner(b.Node, b.Incarnation).Birth()
+	}
+}
+
+// believed fails unless all that a core holds is proven.
+func believed(t *testing.T, r *rig) {
+	known := r.View()
+	for _, h := range r.History(nil) {
+		known = append(slices.Clone(known), h.Node)
+	}
+	for _, i := range known {
+		b, v := r.births[i], r.Version(i)
+		k := keys{r.dir.ID(i), v.Incarnation}
+		if b == nil || b.incarnation != v.Incarnation || !slices.Equal(b.record, k.Birth()) {
+			t.Fatalf("%s is at %v without a birth", r.name(i), v)
+		}
+		if r.Has(i) && v.Minor > 1 && *b.minor != *k.Sign(statement(saysMinor, uint64(v.Minor))) {
+			t.Fatalf("%s is at %v without a signature", r.name(i), v)
+		}
+	}
+	if len(r.births) != len(known) {
+		t.Fatalf("%d births of %d nodes", len(r.births), len(known))
+	}
 }
 
 // mutate changes who and what a message is about.

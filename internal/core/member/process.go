@@ -110,7 +110,9 @@ func (c *Core) refuted(i Index, v Version) {
 // processLeave takes the news that a node has left in order.
 func (c *Core) processLeave(d *Departure) {
 	if d.Node == c.self {
-		c.refute(d.Version)
+		if c.provenLeave(d) {
+			c.refute(d.Version)
+		}
 		return
 	}
 	n := c.view.at(c.dir, d.Node)
@@ -131,7 +133,9 @@ func (c *Core) processLeave(d *Departure) {
 // processSuspicion takes a report that a node has failed.
 func (c *Core) processSuspicion(s Suspicion) {
 	if s.Suspect == c.self {
-		c.refute(s.Version)
+		if c.attested(&s) {
+			c.refute(s.Version)
+		}
 		return
 	}
 	n := c.view.at(c.dir, s.Suspect)

@@ -148,7 +148,7 @@ func attacks() []attack {
 			return Message{Type: gossip.Update, Suspicions: []Suspicion{suspicion(r.rig, "c", "b", ver(1, 1))}}
 		}),
 		both("a suspects b, as if it had said so itself", true, func(r *provenRig) Message {
-			return Message{Type: gossip.Update, Suspicions: []Suspicion{suspicion(r.rig, "z", "b", ver(1, 1))}}
+			return Message{Type: gossip.Update, Suspicions: []Suspicion{suspicion(r.rig, "a", "b", ver(1, 1))}}
 		}),
 		both("c suspects b as it never was", true, func(r *provenRig) Message {
 			return Message{Type: gossip.Update, Suspicions: []Suspicion{r.accusation("c", "b", ver(1, gossip.MaxMinor), of("c", 1))}}
