@@ -17,6 +17,29 @@
 // Versions and the order dead above alive at the same version make news
 // commutative: whatever order it comes in, equal news give equal views.
 //
+// # Proofs
+//
+// With an Identity a core believes what is proven, and nothing else:
+//
+//	a life (an ID, an incarnation)   its birth: a record that the host's certificate has signed
+//	its minor, from 2 on             the life's signature; one that is not proven counts as 1
+//	its leave                        the life's signature
+//	a suspicion, a Nack              the signature of the reporter, the witness
+//	what the core itself is said to be: a later life by its birth; nothing else
+//
+// A birth is checked once. It is in a Hello, a Welcome, and a reply to discovery that has
+// room. Of lives that came in a view or an update a core asks who spoke of them:
+//
+//	claim      event                                                    becomes
+//	none       news of a life that is not proven, on a standing link    asked: Wants
+//	asked      the same news from another                               asked; that one is next
+//	asked      Births of who was asked: proven                          the news is taken
+//	asked      not proven; the link ends; askedFor is over, a next one  asked: Wants to that one
+//	asked      the same, and there is none                              none
+//
+// A leave waits with the news. Versions in questions, disputes and refusals are not proven:
+// one beyond what the node has proven is taken for what it has.
+//
 // # Nodes
 //
 //	state     news                                      becomes
@@ -29,12 +52,16 @@
 //	gone      leave, newer                              gone
 //	unknown, alive, gone: anything else changes nothing (testdata/transitions.txt)
 //
+// Who asks for discovery is answered by one packet, less than three times as large as the
+// question, since anybody may have named its address; it then connects for the view. A
+// newcomer first asks another of its name, if the answer says of one.
+//
 // # Links
 //
 //	dialing    Connected -> greeting
 //	greeting   Hello sent; Welcome -> standing, Refuse -> closed
 //	awaiting   accepted; Hello -> standing, or Refuse and closed; Probe is answered
-//	standing   Base, then Updates; Goodbye -> closed, Failed -> the other end is probed
+//	standing   Base, then Updates; Wants and Births; Goodbye -> closed, Failed -> the other end is probed
 //
 // A link is kept while one end needs it, as successor or as random neighbour.
 // Where two dial each other, the dial of the lower key stands.
@@ -67,7 +94,7 @@
 // watchers, and by a deputy if nobody before it on the node's list answers:
 // Ks + Kr messages at most.
 //
-// A relay or a probe that comes over a link is answered there; one that comes as
+// A relay is done for members. A relay or a probe that comes over a link is answered there; one that comes as
 // a datagram is answered by one. An inquiry is a connection that is dialled only
 // for a probe: the other end answers it in the place of a Hello.
 //

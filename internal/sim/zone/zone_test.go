@@ -314,3 +314,39 @@ func TestQuickReboot(t *testing.T) {
 		t.Errorf("it took %v, longer than the whole time of stealth, %v", took, most)
 	}
 }
+
+// TestProvenZones: zones whose nodes prove what they say keep the bounds of those whose nodes
+// do not.
+func TestProvenZones(t *testing.T) {
+	for _, n := range []int{2, 5, 64} {
+		for seed := range uint64(3) {
+			cfg := DefaultConfig(n, seed)
+			if cfg.Proofs = true; seed == 2 {
+				cfg.Settings.Theta, cfg.Settings.Ks = 2, 2
+			}
+			if r, err := RunBoot(cfg); err != nil || r.Stable > 3*time.Second {
+				t.Errorf("%d nodes, seed %d: boot: %+v, %v", n, seed, r, err)
+			}
+			if n < 5 {
+				continue
+			}
+			if r, err := RunChange(cfg); err != nil || r.Leave > r.LeaveBound || r.Join > r.JoinBound {
+				t.Errorf("%d nodes, seed %d: change: %+v, %v", n, seed, r, err)
+			}
+			for _, silent := range []bool{false, true} {
+				if r, err := RunMonitor(cfg, 1, silent); err != nil || r.Notice > r.Bound || r.Messages > cfg.Settings.Kr+cfg.Settings.Ks {
+					t.Errorf("%d nodes, seed %d: failure, silent %v: %+v, %v", n, seed, silent, r, err)
+				}
+				if r, err := RunHalf(cfg, silent); err != nil || r.Equal > 10*time.Second {
+					t.Errorf("%d nodes, seed %d: half, silent %v: %+v, %v", n, seed, silent, r, err)
+				}
+			}
+			if r, err := RunPartition(cfg, 30*time.Second); err != nil || r.Equal > 10*time.Second {
+				t.Errorf("%d nodes, seed %d: partition: %+v, %v", n, seed, r, err)
+			}
+			if r, err := RunFlap(cfg, 10); err != nil || r.Equal > 10*time.Second {
+				t.Errorf("%d nodes, seed %d: flap: %+v, %v", n, seed, r, err)
+			}
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // Package gossip lays out the messages of the membership service, and seals datagrams.
 // Messages are greetings of two neighbours, views and changes in them, heartbeats,
-// probes, discovery, and containers for attributes and the hierarchy.
+// probes, discovery, proofs, and containers for attributes and the hierarchy.
 //
 // # Packets
 //
@@ -20,6 +20,20 @@
 // Append would not write. That the key of an entry is that of its ID is for the
 // receiver to check where it does not know the ID (Entry.Valid). What a message
 // means, and whether its sender may say it, is for internal/core/member to judge.
+//
+// # Proofs
+//
+// A proof is a byte with its length, 0 or 64, and an Ed25519 signature by the key of a life.
+// What is signed internal/core/member says. The record of a birth (Origin) is in packets
+// behind its length in two bytes:
+//
+//	   length of the ID (1), ID
+//	   incarnation (8), public key (32)
+//	   length of the signature (2), signature of Origin.Statement by the first certificate's key
+//	   number of certificates (1), each with its length (2), in DER
+//
+// A DiscoveryRequest is filled up with zeros to 600 bytes, so that what it draws is at most
+// three times as large.
 //
 // # Sealing
 //
