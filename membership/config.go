@@ -63,7 +63,7 @@ type Config struct {
 	AllowPlaintext bool
 
 	// Keys authenticate all messages: datagrams, and without TLS the connections, too,
-	// which are encrypted. Who has one may say that it is any node. The first one is used for what is sent, all
+	// which are encrypted. Who has one may then say that it is any node. The first one is used for what is sent, all
 	// of them for what is received, so that keys can be changed in a zone that goes
 	// on: a new one is added at all nodes, then put first, then the old one removed,
 	// by Node.SetKeys or by starting nodes again one by one.

@@ -58,8 +58,10 @@
 //
 // # Trust
 //
-// With Config.TLS a node is the host that its certificate names. With Config.Keys alone
-// connections also use TLS, with a certificate that each node derives from the key: a
-// holder of the key may be any node. Keys seal datagrams in both cases. Without either,
-// only loopback addresses are served, unless Config.AllowPlaintext is set.
+// With Config.TLS a node is the host that its certificate names, and proves what it says of
+// itself: no other can raise its incarnation, announce its leave, or accuse in its name.
+// With Config.Keys alone connections also use TLS, with a certificate that each node
+// derives from the key: a holder of the key may be any node, and say anything of others.
+// Keys seal datagrams in both cases. Without either, only loopback addresses are served,
+// unless Config.AllowPlaintext is set.
 package membership

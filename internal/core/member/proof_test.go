@@ -317,6 +317,14 @@ func TestProofs(t *testing.T) {
 	if !r.logged("superseded by 6.1") {
 		t.Errorf("its own later life: %q", r.log)
 	}
+	r = newProvenRig(t, true)
+	r.step(Input{Kind: Datagram, Message: &Message{Type: gossip.DiscoveryReply, From: r.entry("b", 1, 1), Nonce: r.expect(b), Boot: true}})
+	number := r.links[0].number
+	r.step(Input{Kind: Connected, Link: number})
+	r.frame(number, Message{Type: gossip.Refuse, Reason: gossip.Dead, About: r.entry("a", 6, 1), Birth: of("a", 6).Birth()})
+	if !r.logged("superseded by 6.1") {
+		t.Errorf("who dials is refused with its own later life: %q", r.log)
+	}
 }
 
 // TestBirthsAreAskedElsewhere: who does not prove what it says, or proves it wrongly, is
