@@ -86,7 +86,7 @@ func TestPortTakenForDatagrams(t *testing.T) {
 // TestPlaintextIsAskedFor: a node without keys and certificates serves loopback addresses
 // alone, unless it is asked by name to do otherwise.
 func TestPlaintextIsAskedFor(t *testing.T) {
-	c := Config{Name: "a", Listen: "0.0.0.0:0", Bootstrap: []string{"127.0.0.1:7946"}}
+	c := Config{Name: "a", Listen: "0.0.0.0:0", Advertise: "127.0.0.1:7946"}
 	if n, err := Join(t.Context(), c); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "AllowPlaintext") {
 		t.Errorf("%v, %v", n, err)
 	}
