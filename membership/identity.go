@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
@@ -20,6 +21,8 @@ type identity struct {
 	zone   []byte
 	key    ed25519.PrivateKey
 	record []byte
+
+	expected atomic.Int64 // births that were asked for, and have not been foreseen
 }
 
 // newIdentity returns the identity of a life that begins now.
@@ -36,7 +39,7 @@ func newIdentity(source *pki.Source, zone []byte, id gossip.ID, incarnation uint
 	if err := o.Decode(record); err != nil {
 		return nil, fmt.Errorf("%w: the certificate, with those between it and its authority, is too large: %w", ErrConfig, err)
 	}
-	return &identity{source, zone, private, record}, nil
+	return &identity{source: source, zone: zone, key: private, record: record}, nil
 }
 
 // Birth implements member.Identity, as the next methods do.
@@ -75,8 +78,15 @@ func (k *identity) origin(record []byte) (o gossip.Origin, err error) {
 	return o, err
 }
 
+// expects notes that births are asked for.
+func (k *identity) expects(m *member.Message) {
+	if k != nil && m.Type == gossip.Wants {
+		k.expected.Add(int64(len(m.Alives)))
+	}
+}
+
 // foresee checks births that came in a frame before the loop gets them: the loop finds them
-// checked.
+// checked. It checks no more than were asked for.
 func (k *identity) foresee(frame []byte) {
 	if k == nil || len(frame) < frameHead || frame[0] != message {
 		return
@@ -89,6 +99,10 @@ func (k *identity) foresee(frame []byte) {
 		return
 	}
 	for _, b := range p.Births {
+		if k.expected.Add(-1) < 0 {
+			k.expected.Add(1)
+			return
+		}
 		_, _ = k.origin(b.Record) // what is wrong the loop finds as well
 	}
 }
