@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/sim/zone"
 )
 
 // Config says what to measure. DefaultConfig is the table.
@@ -12,11 +14,19 @@ type Config struct {
 	Rows    []string // of Keys; none: all
 	Seed    uint64   // of the simulations
 	Nodes   int      // of a simulated zone
+	Proofs  bool     // simulated nodes prove what they say
 	Contest Contest
 }
 
 // DefaultConfig returns the table of docs/membership.md.
 func DefaultConfig() Config { return Config{Seed: 1, Nodes: 2048, Contest: DefaultContest()} }
+
+// zone returns a simulated zone.
+func (c Config) zone(nodes int) zone.Config {
+	cfg := zone.DefaultConfig(nodes, c.Seed)
+	cfg.Proofs = c.Proofs
+	return cfg
+}
 
 // Validate reports what is wrong with c.
 func (c Config) Validate() error {

@@ -45,7 +45,7 @@ func sizes(from, most int) (all []int) {
 }
 
 func simulateBoot(_ context.Context, c Config, _ func(string)) ([]Row, error) {
-	r, err := zone.RunBoot(zone.DefaultConfig(c.Nodes, c.Seed))
+	r, err := zone.RunBoot(c.zone(c.Nodes))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func simulateChange(ctx context.Context, c Config, progress func(string)) ([]Row
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r, err := zone.RunChange(zone.DefaultConfig(n, c.Seed))
+		r, err := zone.RunChange(c.zone(n))
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func simulateMonitor(ctx context.Context, c Config, progress func(string)) ([]Ro
 				if ctx.Err() != nil {
 					return nil, context.Cause(ctx)
 				}
-				r, err := zone.RunMonitor(zone.DefaultConfig(n, c.Seed), failures, silent)
+				r, err := zone.RunMonitor(c.zone(n), failures, silent)
 				if err != nil {
 					return nil, err
 				}
@@ -131,6 +131,7 @@ func simulateMonitor(ctx context.Context, c Config, progress func(string)) ([]Ro
 
 func simulateMillion(_ context.Context, c Config, progress func(string)) ([]Row, error) {
 	cfg := hierarchy.Million(c.Seed)
+	cfg.Zone.Proofs = c.Proofs
 	r, err := hierarchy.RunMillion(cfg, 6, progress)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func simulateFaults(ctx context.Context, c Config, progress func(string)) ([]Row
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r, err := x.run(zone.DefaultConfig(c.Nodes, c.Seed))
+		r, err := x.run(c.zone(c.Nodes))
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +189,7 @@ func simulateFaults(ctx context.Context, c Config, progress func(string)) ([]Row
 
 // whole is a zone whose nodes have attributes, too, as those of services have.
 func whole(c Config) zone.Config {
-	cfg := zone.DefaultConfig(c.Nodes, c.Seed)
+	cfg := c.zone(c.Nodes)
 	cfg.Wrap = func(_ int, m *member.Core, _ core.Time) zone.Stepper {
 		around, err := corezone.Around(m, attribute.DefaultConfig(0))
 		if err != nil {
@@ -219,7 +220,7 @@ func simulateLoss(_ context.Context, c Config, progress func(string)) ([]Row, er
 		loss float64
 		long time.Duration
 	}{{"loss", lossRate, lossLasts}, {"loss-heavy", heavyLoss, heavyLasts}} {
-		r, err := zone.RunLoss(zone.DefaultConfig(c.Nodes, c.Seed), x.loss, x.long, func(past time.Duration) {
+		r, err := zone.RunLoss(c.zone(c.Nodes), x.loss, x.long, func(past time.Duration) {
 			if past%(5*time.Minute) == 0 {
 				progress(fmt.Sprintf("%v of %v", past, x.long))
 			}
@@ -255,7 +256,7 @@ func simulateImpaired(ctx context.Context, c Config, progress func(string)) ([]R
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		r, err := zone.RunImpaired(zone.DefaultConfig(c.Nodes, c.Seed), x.is, impairedLasts)
+		r, err := zone.RunImpaired(c.zone(c.Nodes), x.is, impairedLasts)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +284,7 @@ func simulateMemory(_ context.Context, c Config, _ func(string)) ([]Row, error) 
 }
 
 func simulateChurn(_ context.Context, c Config, progress func(string)) ([]Row, error) {
-	r, err := zone.RunChurn(zone.DefaultConfig(c.Nodes, c.Seed), changes, changesWithin, func(done int) {
+	r, err := zone.RunChurn(c.zone(c.Nodes), changes, changesWithin, func(done int) {
 		if done%(changes/5) == 0 {
 			progress(fmt.Sprintf("%d of %d leaves and joins", done, changes))
 		}

@@ -49,6 +49,7 @@ need an otherwise idle machine. The exit status is 1 if a row misses its target.
 	process.OneOf(cmd, &f.format, "format", "output `format`: text, or json, a line for each row", "text", "json")
 	flags.Uint64Var(&f.cfg.Seed, "seed", f.cfg.Seed, "seed of the simulations")
 	flags.IntVar(&f.cfg.Nodes, "nodes", f.cfg.Nodes, "`nodes` of a simulated zone")
+	flags.BoolVar(&f.cfg.Proofs, "proofs", f.cfg.Proofs, "simulated nodes prove their lives by certificates")
 	flags.IntVar(&f.cfg.Contest.Nodes, "real", f.cfg.Contest.Nodes, "real `nodes` of each of both systems")
 	flags.IntVar(&f.cfg.Contest.Seeds, "seeds", f.cfg.Contest.Seeds, "`nodes` of these that all others query first")
 	flags.IntVar(&f.cfg.Contest.Rounds, "rounds", f.cfg.Contest.Rounds, "boots, and failures of each kind, of each system")
