@@ -25,7 +25,7 @@ func (k *Codec) Pieces(m *Message, limit int) []gossip.Packet {
 	*p = gossip.Packet{
 		Type: m.Type, Target: m.Target, Need: m.Need, Tag: m.Tag, Reason: m.Reason, Nonce: m.Nonce,
 		Boot: m.Boot, Stealth: m.Stealth, Answer: m.Answer,
-		Proof: proofOf(m.Proof), Record: m.Birth, Size: uint32(m.Size), //nolint:gosec // a view's
+		Proof: proofOf(m.Proof), Record: m.Birth, Size: uint32(m.Size),
 		Leaves: p.Leaves[:0], Alives: p.Alives[:0], Suspicions: p.Suspicions[:0], Dead: p.Dead[:0], Watchers: p.Watchers[:0],
 		Births: p.Births[:0],
 	}

@@ -436,7 +436,7 @@ func TestAmplification(t *testing.T) {
 		asked := size(&m)
 		r.out.Reset()
 		r.Step(r.at, []Input{{Kind: Datagram, Message: &m}}, &r.out)
-		r.pass0(200 * time.Millisecond)
+		r.passKeeping(200 * time.Millisecond)
 		drawn := 0
 		for _, p := range r.out.Packets {
 			if p.To == victim || m.Type == gossip.Relay {
@@ -449,8 +449,8 @@ func TestAmplification(t *testing.T) {
 	})
 }
 
-// pass0 lets time pass and keeps the output.
-func (r *provenRig) pass0(d time.Duration) {
+// passKeeping lets time pass and keeps the output.
+func (r *provenRig) passKeeping(d time.Duration) {
 	for end := r.at.Add(d); r.Deadline() <= end; {
 		r.at = max(r.at, r.Deadline())
 		r.Step(r.at, nil, &r.out)
