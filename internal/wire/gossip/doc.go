@@ -27,10 +27,10 @@
 // What is signed internal/core/member says. The record of a birth (Origin) is in packets
 // behind its length in two bytes:
 //
-//	   length of the ID (1), ID
-//	   incarnation (8), public key (32)
-//	   length of the signature (2), signature of Origin.Statement by the first certificate's key
-//	   number of certificates (1), each with its length (2), in DER
+//	length of the ID (1), ID
+//	incarnation (8), public key (32)
+//	length of the signature (2), signature of Origin.Statement by the first certificate's key
+//	number of certificates (1), each with its length (2), in DER
 //
 // A DiscoveryRequest is filled up with zeros to 600 bytes, so that what it draws is at most
 // three times as large.
