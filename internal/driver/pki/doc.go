@@ -12,6 +12,9 @@
 // before stays in use. Connections that stand are not touched: they keep the
 // certificate with which they began.
 //
+// [Source.Sign] signs for those with whom there is no connection, and [Source.Signed]
+// checks that.
+//
 // [Init] makes an [Authority] for development and trials: its key lies in a
 // file. Any other authority serves as well if its certificates carry the URI
 // and the extended key usage of server, client or both.

@@ -77,3 +77,21 @@ func FuzzOrigin(f *testing.F) {
 		}
 	})
 }
+
+// TestReplyIsOneDatagram: a reply with as long a record and IDs as it may have, and all
+// proofs, is one packet.
+func TestReplyIsOneDatagram(t *testing.T) {
+	most := Version{^uint64(0), MaxMinor}
+	for _, own := range []int{20, MaxID} {
+		for _, other := range []int{20, MaxID} {
+			p := Packet{
+				Type: DiscoveryReply, From: Entry{ID: make([]byte, own), Version: most, Proof: signed}, Nonce: 1, About: Reference{Version: most}, Size: ^uint32(0),
+				Record: make([]byte, MaxReply-own-other), Alives: []Entry{{ID: make([]byte, other), Version: most, Proof: signed}},
+			}
+			pieces := p.Pieces(MaxDatagram)
+			if size := len(pieces[0].Append(nil)) + maxSeal; len(pieces) != 1 || size > MaxDatagram {
+				t.Errorf("IDs of %d and %d bytes: %d pieces of %d bytes", own, other, len(pieces), size)
+			}
+		}
+	}
+}

@@ -15,7 +15,7 @@ const minRequest = 600
 
 // MaxReply is how long the record and the IDs of a DiscoveryReply may be together, so that it
 // is a datagram whatever else it has.
-const MaxReply = MaxDatagram - 240
+const MaxReply = MaxDatagram - 340
 
 // MaxBirth is the largest size of a birth record.
 const MaxBirth = 8 << 10
