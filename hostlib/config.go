@@ -135,9 +135,14 @@ type Config struct {
 	Log *slog.Logger // nil: nowhere
 }
 
-// TLS names PEM files: of a certificate for the URI tributary://host/NAME, its key, and
-// the authorities that are trusted. Files that change are read again.
-type TLS struct{ Cert, Key, CA string }
+// TLS names PEM files. Files that change are read again, and connections end with their
+// certificate.
+type TLS struct {
+	Cert    string // of a certificate for the URI tributary://host/NAME
+	Key     string // its key, which nobody but the file's owner may read
+	CA      string // the authorities that are trusted
+	Revoked string // revocation lists of authorities, or one in DER; empty: none
+}
 
 // filled returns c with its defaults.
 func (c Config) filled() Config {
@@ -188,7 +193,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("%w: ForgetAfter is %v, want 0 or more", ErrConfig, c.ForgetAfter)
 	}
 	if c.TLS != nil {
-		if err := pki.CheckPaths(c.TLS.Cert, c.TLS.Key, c.TLS.CA); err != nil {
+		if err := pki.Files(*c.TLS).Check(); err != nil {
 			return fmt.Errorf("%w: %w", ErrConfig, err)
 		}
 	}
@@ -234,7 +239,7 @@ func (c *Config) source() (*pki.Source, error) {
 	if c.TLS == nil {
 		return nil, nil
 	}
-	source, err := pki.Load(c.TLS.Cert, c.TLS.Key, c.TLS.CA, c.Log)
+	source, err := pki.Load(pki.Files(*c.TLS), c.Log)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -28,7 +28,7 @@ func TestFinding1RankIsItsCertificatesHost(t *testing.T) {
 	sum(t, comms, 100_000)
 
 	h2 := files["h2"]
-	source, err := pki.Load(h2.Cert, h2.Key, h2.CA, nil)
+	source, err := pki.Load(pki.Files{Cert: h2.Cert, Key: h2.Key, CA: h2.CA}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,9 +83,14 @@ type Config struct {
 	Log     *slog.Logger `json:"-"` // nil: none
 }
 
-// TLS names PEM files: of a certificate for the URI tributary://host/NAME, its key, and
-// the authorities that are trusted. Files that change are read again.
-type TLS struct{ Cert, Key, CA string }
+// TLS names PEM files. Files that change are read again, and connections end with their
+// certificate.
+type TLS struct {
+	Cert    string // of a certificate for the URI tributary://host/NAME
+	Key     string // its key, which nobody but the file's owner may read
+	CA      string // the authorities that are trusted
+	Revoked string // revocation lists of authorities, or one in DER; empty: none
+}
 
 func (c Config) withDefaults() Config {
 	if c.Network == nil {
@@ -121,7 +126,7 @@ func (c Config) Validate() error {
 		wrong("encryption needs a key")
 	}
 	if c.TLS != nil {
-		if err := pki.CheckPaths(c.TLS.Cert, c.TLS.Key, c.TLS.CA); err != nil {
+		if err := pki.Files(*c.TLS).Check(); err != nil {
 			wrong("%w", err)
 		}
 	}

@@ -144,7 +144,7 @@ func (c *Config) trust() (*pki.Source, error) {
 	var err error
 	switch {
 	case c.TLS != nil:
-		if source, err = pki.Load(c.TLS.Cert, c.TLS.Key, c.TLS.CA, c.Log); err == nil {
+		if source, err = pki.Load(pki.Files(*c.TLS), c.Log); err == nil {
 			err = source.Expect(pki.Want(identity))
 		}
 	case len(c.Keys) > 0:

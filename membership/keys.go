@@ -2,13 +2,14 @@ package membership
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
+
+	"github.com/tributary-fabric/tributary/internal/driver/secretfile"
 )
 
 // Key is a secret that all nodes share.
@@ -50,20 +51,16 @@ func (c *Config) secrets() [][32]byte {
 	return all
 }
 
-// maxKeyFile bounds the bytes of a file of keys.
-const maxKeyFile = 1 << 16
-
 // ReadKeys reads Config.Keys from a file: a key a line, as its number, a colon and
 // 64 hexadecimal digits, the one for what is sent first. Empty lines and those
-// that begin with # do not count. The errors wrap ErrConfig and name the line, but
-// not what is in it.
+// that begin with # do not count. Nobody but its owner may read the file. The errors wrap
+// ErrConfig and name the line, but not what is in it.
 func ReadKeys(file string) (keys []Key, err error) {
-	f, err := os.Open(file)
+	text, err := secretfile.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(io.LimitReader(f, maxKeyFile))
+	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(lines.Text())
 		if text == "" || text[0] == '#' {

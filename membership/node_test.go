@@ -516,7 +516,7 @@ func TestJoinRefuses(t *testing.T) {
 		"everywhere":  {Config{Name: "a", Listen: "0.0.0.0:0"}, ErrConfig, "Advertise"},
 		"plaintext":   {Config{Name: "a", Listen: "0.0.0.0:0", Advertise: "192.0.2.1:7946"}, ErrConfig, "AllowPlaintext"},
 		"no file":     {Config{Name: "a", TLS: &TLS{Cert: "a", CA: "c"}, AllowPlaintext: true}, ErrConfig, "TLS.Key is empty"},
-		"no keys":     {Config{Name: "a", TLS: &TLS{"a", "b", "c"}}, ErrConfig, "give Keys, or AllowPlaintext"},
+		"no keys":     {Config{Name: "a", TLS: &TLS{Cert: "a", Key: "b", CA: "c"}}, ErrConfig, "give Keys, or AllowPlaintext"},
 		"loopback":    {Config{Name: "a", Listen: "127.0.0.1:0", Bootstrap: []string{"127.0.0.1:1", "192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
 		"supervised":  {Config{Name: "a", Listen: "127.0.0.1:0", Supervisors: []string{"192.0.2.1:7946"}}, ErrConfig, "192.0.2.1:7946 cannot reach it: set Listen"},
 		"busy":        {Config{Name: "a", Listen: busy.Addr().String()}, nil, busy.Addr().String()},

@@ -23,7 +23,7 @@ func certificates(t *testing.T, hosts ...string) func(host string) *TLS {
 	}
 	return func(host string) *TLS {
 		id := pki.Identity{Role: pki.Host, Name: host}
-		return &TLS{filepath.Join(dir, pki.CertFile(id)), filepath.Join(dir, pki.KeyFile(id)), filepath.Join(dir, pki.AuthorityFile)}
+		return &TLS{Cert: filepath.Join(dir, pki.CertFile(id)), Key: filepath.Join(dir, pki.KeyFile(id)), CA: filepath.Join(dir, pki.AuthorityFile)}
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *PortConfig) trust() (*pki.Source, error) {
 	}
 	id := identity(c.Side)
 	file := func(name string) string { return filepath.Join(c.Trust, name) }
-	return pki.Load(file(pki.CertFile(id)), file(pki.KeyFile(id)), file(pki.AuthorityFile), nil)
+	return pki.Load(pki.Files{Cert: file(pki.CertFile(id)), Key: file(pki.KeyFile(id)), CA: file(pki.AuthorityFile)}, nil)
 }
 
 // plainPort is a TCP connection with messages of sizes that both sides know: the least

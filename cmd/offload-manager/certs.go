@@ -23,7 +23,7 @@ commands create keeps its key in a file, for development and trials only.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newCertsInit(), newCertsAdd(), newCertsShow())
+	cmd.AddCommand(newCertsInit(), newCertsAdd(), newCertsRevoke(), newCertsShow())
 	return cmd
 }
 
@@ -100,6 +100,25 @@ func newCertsAdd() *cobra.Command {
 	}
 	h.flags(cmd)
 	return cmd
+}
+
+func newCertsRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke DIR FILE...",
+		Short: "Revoke certificates of the authority in a directory",
+		Long: `revoke adds certificates to the authority's revocation list, ` + pki.RevokedFile + `, and
+prints its path. Give each process this file ("revoked" beside "authority"); within
+5 seconds it closes connections of revoked certificates, and takes no new ones.`,
+		Example: "  offload-manager certs revoke trust trust/host-h2.pem",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := pki.Revoke(args[0], args[1:]...)
+			if err != nil {
+				return err
+			}
+			return listFiles(cmd.OutOrStdout())([]string{path}, nil)
+		},
+	}
 }
 
 // listFiles returns what writes the names of new files.

@@ -21,7 +21,7 @@ func TestCerts(t *testing.T) {
 	if out, _, err := execute(t, "certs", "add", dir, "--host", "h2"); err != nil || strings.Count(out, "\n") != 2 {
 		t.Errorf("add: %q, %v", out, err)
 	}
-	if _, err := pki.Load(filepath.Join(dir, "host-h2.pem"), filepath.Join(dir, "host-h2-key.pem"), filepath.Join(dir, "ca.pem"), nil); err != nil {
+	if _, err := pki.Load(pki.Files{Cert: filepath.Join(dir, "host-h2.pem"), Key: filepath.Join(dir, "host-h2-key.pem"), CA: filepath.Join(dir, "ca.pem")}, nil); err != nil {
 		t.Error(err)
 	}
 	for file, want := range map[string][]string{

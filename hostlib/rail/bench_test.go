@@ -167,7 +167,7 @@ func plainPair(b *testing.B, isTLS bool) (one, other net.Conn) {
 	files := trusted(b)
 	var sources [2]*pki.Source
 	for i, f := range files {
-		if sources[i], err = pki.Load(f.Cert, f.Key, f.CA, nil); err != nil {
+		if sources[i], err = pki.Load(pki.Files{Cert: f.Cert, Key: f.Key, CA: f.CA}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -68,7 +68,7 @@ func (d trust) files(role pki.Role, name string) (cert, key, ca string) {
 func (d trust) source(role pki.Role, name string) *pki.Source {
 	d.Helper()
 	cert, key, ca := d.files(role, name)
-	s, err := pki.Load(cert, key, ca, nil)
+	s, err := pki.Load(pki.Files{Cert: cert, Key: key, CA: ca}, nil)
 	if err != nil {
 		d.Fatal(err)
 	}

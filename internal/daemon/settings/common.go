@@ -5,24 +5,32 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
-// TLS are the certificate files of mutual TLS, all or none.
+// TLS are the certificate files of mutual TLS, all or none, but for the revocation lists.
 type TLS struct {
 	Certificate string // of this process, with its chain; PEM
 	Key         string
 	Authority   string // certificates of the authorities that others' are checked against
+	Revoked     string // revocation lists of these authorities; empty: none
 }
 
 // Given reports whether there are certificate files.
 func (t TLS) Given() bool { return t != TLS{} }
+
+// Files returns the paths as package pki takes them.
+func (t TLS) Files() pki.Files {
+	return pki.Files{Cert: t.Certificate, Key: t.Key, CA: t.Authority, Revoked: t.Revoked}
+}
 
 // tls returns a reader of the certificate files.
 func (d *reader) tls(to *TLS) func(field) {
 	return func(f field) {
 		d.whole(f, map[string]func(field){
 			"certificate": d.filePath(&to.Certificate), "key": d.filePath(&to.Key), "authority": d.filePath(&to.Authority),
+			"revoked": d.filePath(&to.Revoked),
 		}, func() string {
 			if to.Certificate == "" || to.Key == "" || to.Authority == "" {
 				return "certificate, key and authority are needed together"

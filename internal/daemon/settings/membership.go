@@ -38,7 +38,8 @@ func (m Membership) Config() (c membership.Config, err error) {
 	c = m.open()
 	c.Encrypt = m.Encrypt
 	if m.TLS.Given() {
-		c.TLS = &membership.TLS{Cert: m.TLS.Certificate, Key: m.TLS.Key, CA: m.TLS.Authority}
+		files := membership.TLS(m.TLS.Files())
+		c.TLS = &files
 	}
 	if m.Keys != "" {
 		if c.Keys, err = membership.ReadKeys(m.Keys); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
+	"github.com/tributary-fabric/tributary/internal/driver/secretfile"
 )
 
 // TargetTLS is how a target's P4Runtime or gNMI server is reached by TLS. The certificates
@@ -47,7 +48,7 @@ func (l TargetLogin) login() (p4rt.Login, error) {
 
 // readPassword returns the first line of a file.
 func readPassword(path string) (string, error) {
-	text, err := os.ReadFile(path)
+	text, err := secretfile.Read(path)
 	if err != nil {
 		return "", err
 	}
@@ -101,7 +102,15 @@ func (t TargetTLS) read() (*tls.Config, error) {
 		return nil, fmt.Errorf("tls.authority: %s has no certificate in PEM", t.Authority)
 	}
 	if t.Certificate != "" {
-		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+		text, err := os.ReadFile(t.Certificate)
+		if err != nil {
+			return nil, fmt.Errorf("tls.certificate: %w", err)
+		}
+		key, err := secretfile.Read(t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("tls.key: %w", err)
+		}
+		pair, err := tls.X509KeyPair(text, key)
 		if err != nil {
 			return nil, fmt.Errorf("tls.certificate: %w", err)
 		}

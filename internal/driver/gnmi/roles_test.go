@@ -36,7 +36,7 @@ func TestRoles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := pki.Load(files[0], files[1], files[2], nil)
+		s, err := pki.Load(pki.Files{Cert: files[0], Key: files[1], CA: files[2]}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,7 +208,7 @@ func sources(t testing.TB, hosts ...string) map[string]*pki.Source {
 	}
 	all := map[string]*pki.Source{}
 	for _, id := range ids {
-		s, err := pki.Load(filepath.Join(dir, pki.CertFile(id)), filepath.Join(dir, pki.KeyFile(id)), filepath.Join(dir, pki.AuthorityFile), nil)
+		s, err := pki.Load(pki.Files{Cert: filepath.Join(dir, pki.CertFile(id)), Key: filepath.Join(dir, pki.KeyFile(id)), CA: filepath.Join(dir, pki.AuthorityFile)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func TestInitMakesAnAuthorityThatCanBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range append(ids, later) {
-		s, err := pki.Load(filepath.Join(dir, pki.CertFile(i)), filepath.Join(dir, pki.KeyFile(i)), filepath.Join(dir, pki.AuthorityFile), nil)
+		s, err := pki.Load(pki.Files{Cert: filepath.Join(dir, pki.CertFile(i)), Key: filepath.Join(dir, pki.KeyFile(i)), CA: filepath.Join(dir, pki.AuthorityFile)}, nil)
 		if err != nil || s.Identity() != i {
 			t.Errorf("%v: %v, %v", i, s, err)
 		}

@@ -9,22 +9,12 @@ import (
 // what it rests upon, expires. Files that have changed count.
 func (s *Source) Until() time.Time {
 	h := s.current()
-	until := h.pair.Leaf.NotAfter
-	all, err := ways(h.chain, h.roots, x509.ExtKeyUsageAny, s.now())
-	if err != nil {
+	if _, until, err := h.verify(h.chain, x509.ExtKeyUsageAny, s.now()); err == nil {
 		return until
 	}
-	best := time.Time{}
-	for _, chain := range all { // with several authorities there may be several; one suffices
-		ends := until
-		for _, cert := range chain {
-			if cert.NotAfter.Before(ends) {
-				ends = cert.NotAfter
-			}
-		}
-		if ends.After(best) {
-			best = ends
-		}
-	}
-	return best
+	return h.pair.Leaf.NotAfter
 }
+
+// ListsDue returns when the first revocation list in use is to be followed by another one;
+// zero: there is none, or none says so.
+func (s *Source) ListsDue() time.Time { return s.current().revoked.due() }

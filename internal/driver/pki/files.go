@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/secretfile"
 )
 
 // Errors about certificates. They are wrapped; use errors.Is.
@@ -51,12 +54,18 @@ func readCertificates(path string) ([]*x509.Certificate, error) {
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%w: %s: there is no certificate in it (PEM, %q)", ErrFile, path, certificateBlock)
 	}
+	if begun := bytes.Count(text, []byte("-----BEGIN "+certificateBlock+"-----")); begun != len(all) {
+		return nil, fmt.Errorf("%w: %s: %d certificates begin in it, and %d are whole", ErrFile, path, begun, len(all))
+	}
 	return all, nil
 }
 
 // readKey returns the first private key in a PEM file.
 func readKey(path string) (crypto.Signer, error) {
-	text, err := os.ReadFile(path)
+	text, err := secretfile.Read(path)
+	if errors.Is(err, secretfile.ErrMode) {
+		return nil, fmt.Errorf("pki: private key: %w", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
@@ -118,20 +127,46 @@ func inTime(cert *x509.Certificate, now time.Time) error {
 }
 
 // verify returns who holds a chain of certificates, whose first is the
-// holder's, if it can be trusted for a use at a moment.
-func verify(chain []*x509.Certificate, roots *x509.CertPool, use x509.ExtKeyUsage, now time.Time) (Identity, error) {
+// holder's, if it can be trusted for a use at a moment, and until when.
+func (h *held) verify(chain []*x509.Certificate, use x509.ExtKeyUsage, now time.Time) (Identity, time.Time, error) {
+	var until time.Time
 	if len(chain) == 0 {
-		return Identity{}, ErrNoCertificate
+		return Identity{}, until, ErrNoCertificate
 	}
 	for _, cert := range chain {
 		if err := inTime(cert, now); err != nil {
-			return Identity{}, err
+			return Identity{}, until, err
 		}
 	}
-	if _, err := ways(chain, roots, use, now); err != nil {
-		return Identity{}, named(chain[0], err)
+	all, err := ways(chain, h.roots, use, now)
+	if err != nil {
+		return Identity{}, until, named(chain[0], err)
 	}
-	return IdentityOf(chain[0])
+	for _, way := range all { // with several authorities there may be several; one suffices
+		if revoked := h.revoked.check(way); revoked != nil {
+			err = revoked
+			continue
+		}
+		if ends := endOfChain(way); ends.After(until) {
+			until = ends
+		}
+	}
+	if until.IsZero() {
+		return Identity{}, until, err
+	}
+	identity, err := IdentityOf(chain[0])
+	return identity, until, err
+}
+
+// endOfChain returns when the first of certificates expires.
+func endOfChain(chain []*x509.Certificate) time.Time {
+	ends := chain[0].NotAfter
+	for _, cert := range chain[1:] {
+		if cert.NotAfter.Before(ends) {
+			ends = cert.NotAfter
+		}
+	}
+	return ends
 }
 
 // ways returns those from the first of a chain of certificates to an authority.

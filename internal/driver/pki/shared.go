@@ -20,8 +20,8 @@ func Shared(i Identity, secrets ...[32]byte) (*Source, error) {
 	return s, s.Share(secrets...)
 }
 
-// Share replaces the secrets of a Source that Shared has returned. Connections that
-// stand are not touched.
+// Share replaces the secrets of a Source that Shared has returned. Connections that it
+// follows, and that were made by a secret that is not among them any more, end.
 func (s *Source) Share(secrets ...[32]byte) error {
 	h := &held{roots: x509.NewCertPool()}
 	for k := range secrets {
@@ -44,8 +44,9 @@ func (s *Source) Share(secrets ...[32]byte) error {
 		h.pair, h.chain = &pair, []*x509.Certificate{pair.Leaf}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.held = h
+	s.mu.Unlock()
+	s.sweep()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,27 +15,43 @@ import (
 // Source is a certificate, its key, and the authorities that it trusts, from
 // files that are read again when they change. It is safe for concurrent use.
 type Source struct {
-	files    [3]string // certificate, key, authorities
+	files    Files
 	identity Identity
 	log      *slog.Logger
 	now      func() time.Time
 
-	mu     sync.Mutex
-	held   *held
-	stamps [3]fs.FileInfo // of the files as they were last read, well or badly
+	mu      sync.Mutex
+	held    *held
+	stamps  [4]fs.FileInfo // of the files as they were last read, well or badly
+	overdue time.Time      // when a list that should have been followed by another one was last logged
+
+	followers followers
 }
+
+// Files are the paths of a Source's files, PEM.
+type Files struct {
+	Cert    string // the certificate, and those between it and the authority
+	Key     string // its private key, which nobody but its owner may read
+	CA      string // authorities that are trusted
+	Revoked string // revocation lists of authorities, or one in DER; empty: none
+}
+
+// paths returns them, the one that may be empty last.
+func (f *Files) paths() [4]string { return [...]string{f.Cert, f.Key, f.CA, f.Revoked} }
 
 // held is what was read of the files.
 type held struct {
-	pair  *tls.Certificate
-	chain []*x509.Certificate // of the pair
-	roots *x509.CertPool
+	pair    *tls.Certificate
+	chain   []*x509.Certificate // of the pair
+	roots   *x509.CertPool
+	known   []*x509.Certificate // in roots
+	revoked *revocations
 }
 
-// CheckPaths returns an error that names the field of a TLS, of which Load takes the three
-// paths, that is empty.
-func CheckPaths(cert, key, ca string) error {
-	for _, p := range [...][2]string{{"Cert", cert}, {"Key", key}, {"CA", ca}} {
+// Check returns an error that names the field of a TLS, in whose place the paths are, that
+// is empty.
+func (f Files) Check() error {
+	for _, p := range [...][2]string{{"Cert", f.Cert}, {"Key", f.Key}, {"CA", f.CA}} {
 		if p[1] == "" {
 			return fmt.Errorf("TLS.%s is empty, want the path of a PEM file", p[0])
 		}
@@ -43,23 +60,22 @@ func CheckPaths(cert, key, ca string) error {
 }
 
 // Load reads a certificate, its key, and the authorities whose certificates
-// are trusted, all PEM files. The certificate has to be in time, to be of one
-// of these authorities, and to name an identity. What is to be reported later of
-// changed files goes to log; nil: nowhere.
-func Load(certFile, keyFile, caFile string, log *slog.Logger) (*Source, error) {
+// are trusted. The certificate has to be in time, to be of one
+// of these authorities, and to name an identity; the key has to be its owner's alone
+// (secretfile.ErrMode). What is to be reported later of changed files, and of connections that end with
+// their certificate, goes to log; nil: nowhere.
+func Load(files Files, log *slog.Logger) (*Source, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	s := &Source{files: [3]string{certFile, keyFile, caFile}, log: log, now: time.Now}
+	s := &Source{files: files, log: log, now: time.Now}
 	s.stamps = s.stat()
 	h, identity, err := s.read()
 	if err != nil {
 		return nil, fmt.Errorf("loading certificates: %w", err)
 	}
 	s.held, s.identity = h, identity
-	if info := s.stamps[1]; info != nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		log.Warn("others than its owner may read or write a private key", slog.String("file", keyFile), slog.String("mode", info.Mode().String()))
-	}
+	s.report(h)
 	return s, nil
 }
 
@@ -71,33 +87,67 @@ func (s *Source) Identity() Identity { return s.identity }
 // that is ErrWrongRole and says for what it would be needed.
 func (s *Source) Expect(w Want) error {
 	if err := w.check(s.identity); err != nil {
-		return fmt.Errorf("%s: %w", s.files[0], err)
+		return fmt.Errorf("%s: %w", s.files.Cert, err)
 	}
 	return nil
 }
 
 func (s *Source) read() (*held, Identity, error) {
-	pair, chain, err := readPair(s.files[0], s.files[1])
-	if err != nil {
-		return nil, Identity{}, err
-	}
-	authorities, err := readCertificates(s.files[2])
+	pair, chain, err := readPair(s.files.Cert, s.files.Key)
 	if err != nil {
 		return nil, Identity{}, err
 	}
 	h := &held{pair: pair, chain: chain, roots: x509.NewCertPool()}
-	for _, cert := range authorities {
+	if h.known, err = readCertificates(s.files.CA); err != nil {
+		return nil, Identity{}, err
+	}
+	for _, cert := range h.known {
 		h.roots.AddCert(cert)
 	}
-	identity, err := verify(chain, h.roots, x509.ExtKeyUsageAny, s.now())
+	if s.files.Revoked != "" {
+		if h.revoked, err = readRevocations(s.files.Revoked); err != nil {
+			return nil, Identity{}, err
+		}
+	}
+	identity, _, err := h.verify(chain, x509.ExtKeyUsageAny, s.now())
 	if err != nil {
-		return nil, Identity{}, fmt.Errorf("%s: %w", s.files[0], err)
+		return nil, Identity{}, fmt.Errorf("%s: %w", s.files.Cert, err)
 	}
 	return h, identity, nil
 }
 
-func (s *Source) stat() (stamps [3]fs.FileInfo) {
-	for i, path := range s.files {
+// report logs what of new lists may not be as it should.
+func (s *Source) report(h *held) {
+	if h.revoked == nil {
+		return
+	}
+	for _, l := range h.revoked.lists {
+		if isOf := func(c *x509.Certificate) bool { return l.isOf(c) }; !slices.ContainsFunc(h.known, isOf) && !slices.ContainsFunc(h.chain, isOf) {
+			s.log.Warn("a revocation list is signed by no authority that this process knows: it counts for certificates alone that bring that authority's with them",
+				slog.String("file", s.files.Revoked), slog.String("issuer", l.Issuer.String()))
+		}
+	}
+	s.overdue = time.Time{}
+	s.remind(h)
+}
+
+// remindEvery is how often a list that is overdue is logged.
+const remindEvery = time.Hour
+
+// remind logs, from time to time, that a list should have been followed by another one. What
+// it revokes stays revoked, and other certificates are still taken: who keeps new lists away
+// shall not stop everything.
+func (s *Source) remind(h *held) {
+	now := s.now()
+	if due := h.revoked.due(); !due.IsZero() && now.After(due) && now.Sub(s.overdue) >= remindEvery {
+		s.overdue = now
+		s.log.Error("a revocation list is out of date: what was revoked since is not known here",
+			slog.String("file", s.files.Revoked), slog.Time("due", due))
+	}
+}
+
+func (s *Source) stat() (stamps [4]fs.FileInfo) {
+	for i, path := range s.files.paths() {
 		if info, err := os.Stat(path); err == nil {
 			stamps[i] = info
 		}
@@ -116,18 +166,22 @@ func sameFile(a, b fs.FileInfo) bool {
 func (s *Source) current() *held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.files == (Files{}) {
+		return s.held
+	}
 	stamps := s.stat() // before reading: what changes meanwhile is read again
 	changed := false
 	for i := range stamps {
 		changed = changed || !sameFile(stamps[i], s.stamps[i])
 	}
 	if !changed {
+		s.remind(s.held)
 		return s.held
 	}
 	s.stamps = stamps
 	h, identity, err := s.read()
 	if err == nil && identity != s.identity {
-		err = fmt.Errorf("%s: %w: it is %s, it was %s: that needs a restart", s.files[0], ErrWrongRole, identity, s.identity)
+		err = fmt.Errorf("%s: %w: it is %s, it was %s: that needs a restart", s.files.Cert, ErrWrongRole, identity, s.identity)
 	}
 	if err != nil {
 		s.log.Error("changed certificate files are not taken, the ones before stay in use", slog.Any("error", err))
@@ -136,6 +190,7 @@ func (s *Source) current() *held {
 	s.held = h
 	s.log.Info("changed certificate files are in use", slog.String("identity", identity.String()),
 		slog.Time("until", h.pair.Leaf.NotAfter))
+	s.report(h)
 	return h
 }
 
@@ -177,7 +232,7 @@ func (s *Source) Client(w Want) *tls.Config {
 
 // accept verifies the other side of a connection.
 func (s *Source) accept(c tls.ConnectionState, use x509.ExtKeyUsage, w Want) error {
-	identity, err := verify(c.PeerCertificates, s.current().roots, use, s.now())
+	identity, _, err := s.current().verify(c.PeerCertificates, use, s.now())
 	if err == nil {
 		err = w.check(identity)
 	}

@@ -75,7 +75,7 @@ func write(t *testing.T, path string, text []byte) {
 
 func (f files) load(t *testing.T, log *slog.Logger) *pki.Source {
 	t.Helper()
-	s, err := pki.Load(f.cert, f.key, f.ca, log)
+	s, err := pki.Load(pki.Files{Cert: f.cert, Key: f.key, CA: f.ca}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		"swapped":       {files{good.key, good.cert, good.ca}, pki.ErrFile, good.key},
 		"garbage":       {files{garbage, good.key, good.ca}, pki.ErrFile, garbage},
 	} {
-		s, err := pki.Load(c.cert, c.key, c.ca, nil)
+		s, err := pki.Load(pki.Files{Cert: c.cert, Key: c.key, CA: c.ca}, nil)
 		if s != nil || !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %v that names %s", name, err, c.want, c.says)
 		}

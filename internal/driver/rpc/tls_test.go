@@ -61,7 +61,7 @@ func (a authority) source(role pki.Role, name string) *pki.Source {
 			a.Fatal(err)
 		}
 	}
-	s, err := pki.Load(paths[0], paths[1], paths[2], nil)
+	s, err := pki.Load(pki.Files{Cert: paths[0], Key: paths[1], CA: paths[2]}, nil)
 	if err != nil {
 		a.Fatal(err)
 	}

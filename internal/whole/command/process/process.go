@@ -225,5 +225,5 @@ func Trust(t settings.TLS, log *slog.Logger) (*pki.Source, error) {
 	if !t.Given() {
 		return nil, nil
 	}
-	return pki.Load(t.Certificate, t.Key, t.Authority, log)
+	return pki.Load(t.Files(), log)
 }

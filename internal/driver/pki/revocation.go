@@ -1,0 +1,165 @@
+package pki
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrRevoked: a certificate's authority has revoked it.
+var ErrRevoked = errors.New("pki: the certificate is revoked")
+
+const (
+	listBlock = "X509 CRL"
+	// maxLists bounds the bytes of a file of revocation lists.
+	maxLists = 64 << 20
+)
+
+// Extensions that change what a list means. Lists with them are not taken.
+var (
+	oidDelta  = []int{2, 5, 29, 27} // it has only what has changed since another one
+	oidIssuer = []int{2, 5, 29, 29} // of an entry: the certificate is another authority's
+)
+
+// revocations are the lists of a file. nil: there is no file.
+type revocations struct{ lists []*list }
+
+// list is one authority's.
+type list struct {
+	*x509.RevocationList
+	serials map[string]*x509.RevocationListEntry // by big-endian bytes
+
+	mu     sync.Mutex
+	signed map[[sha256.Size]byte]bool // by the authority's certificate: whether it has signed the list
+}
+
+// readRevocations reads the lists in a file: PEM, any number, or one in DER.
+func readRevocations(path string) (*revocations, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxLists+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if len(text) > maxLists {
+		return nil, fmt.Errorf("%w: %s: more than %d bytes of revocation lists", ErrFile, path, maxLists)
+	}
+	blocks, err := listBlocks(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrFile, path, err)
+	}
+	var r revocations
+	for i, der := range blocks {
+		l, err := parseList(der)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: revocation list %d: %w", ErrFile, path, i+1, err)
+		}
+		r.lists = append(r.lists, l)
+	}
+	return &r, nil
+}
+
+// listBlocks returns the lists in a file. A file that was cut off in the middle of one
+// is an error: what is missing would not be revoked.
+func listBlocks(text []byte) (all [][]byte, err error) {
+	if !bytes.Contains(text, []byte("-----BEGIN")) {
+		if len(text) == 0 {
+			return nil, errors.New("it is empty, want revocation lists, PEM or DER")
+		}
+		return [][]byte{text}, nil
+	}
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type == listBlock {
+			all = append(all, block.Bytes)
+		}
+	}
+	if begun := bytes.Count(text, []byte("-----BEGIN "+listBlock+"-----")); begun == 0 || begun != len(all) {
+		return nil, fmt.Errorf("%d revocation lists begin in it (PEM, %q), and %d are whole", begun, listBlock, len(all))
+	}
+	return all, nil
+}
+
+func parseList(der []byte) (*list, error) {
+	parsed, err := x509.ParseRevocationList(der)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range parsed.Extensions {
+		if slices.Equal(e.Id, oidDelta) {
+			return nil, errors.New("it has only the changes since another list: a complete one is needed")
+		}
+	}
+	l := &list{RevocationList: parsed, serials: map[string]*x509.RevocationListEntry{}, signed: map[[sha256.Size]byte]bool{}}
+	for i := range parsed.RevokedCertificateEntries {
+		entry := &parsed.RevokedCertificateEntries[i]
+		for _, e := range entry.Extensions {
+			if slices.Equal(e.Id, oidIssuer) {
+				return nil, errors.New("it has certificates of other authorities: a list of each is needed")
+			}
+		}
+		l.serials[serial(entry.SerialNumber)] = entry
+	}
+	return l, nil
+}
+
+func serial(n *big.Int) string { return string(n.Bytes()) }
+
+// isOf reports whether an authority has made the list.
+func (l *list) isOf(authority *x509.Certificate) bool {
+	if !bytes.Equal(l.RawIssuer, authority.RawSubject) {
+		return false
+	}
+	digest := sha256.Sum256(authority.Raw)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	is, known := l.signed[digest]
+	if !known {
+		is = l.CheckSignatureFrom(authority) == nil
+		if is { // others are of strangers' chains: of these there may be any number
+			l.signed[digest] = is
+		}
+	}
+	return is
+}
+
+// check returns ErrRevoked if a certificate of a chain is revoked by the authority that
+// follows it there.
+func (r *revocations) check(chain []*x509.Certificate) error {
+	if r == nil {
+		return nil
+	}
+	for i, cert := range chain[:len(chain)-1] {
+		for _, l := range r.lists {
+			entry := l.serials[serial(cert.SerialNumber)]
+			if entry != nil && l.isOf(chain[i+1]) {
+				return fmt.Errorf("%w: %s, serial %s, on %s", ErrRevoked, subject(cert), cert.SerialNumber.Text(16), entry.RevocationTime.UTC().Format(time.RFC3339))
+			}
+		}
+	}
+	return nil
+}
+
+// due returns when the first list is to be followed by another one; zero: never.
+func (r *revocations) due() (first time.Time) {
+	if r == nil {
+		return first
+	}
+	for _, l := range r.lists {
+		if !l.NextUpdate.IsZero() && (first.IsZero() || l.NextUpdate.Before(first)) {
+			first = l.NextUpdate
+		}
+	}
+	return first
+}

@@ -1,0 +1,2 @@
+// Package secretfile reads files that hold secrets, and refuses those that others may read.
+package secretfile
