@@ -3,7 +3,6 @@ package hostlib
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -247,12 +246,4 @@ func (c *Config) source() (*pki.Source, error) {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	return source, nil
-}
-
-// encryption returns how the host speaks to a manager; nil: in plaintext.
-func encryption(source *pki.Source) *tls.Config {
-	if source == nil {
-		return nil
-	}
-	return source.Client(pki.Want{Role: pki.Manager})
 }

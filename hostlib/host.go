@@ -108,7 +108,7 @@ func (h *Host) open(ctx context.Context) error {
 	}
 	if err = h.data.init(&h.cfg, h.peers.Addr(), h.rails.made); err == nil && h.cfg.Manager != "" {
 		var m managerClient
-		if m, err = dialManager(h.cfg.Manager, encryption(source)); err == nil {
+		if m, err = dialManager(h.cfg.Manager, source); err == nil {
 			if h.manager, err = newControl(h.ctx, m, h.cfg.speed); err == nil {
 				h.manager.learn = h.learn
 			}

@@ -2,7 +2,6 @@ package hostlib
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/session"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/driver/sealed"
@@ -33,8 +33,12 @@ type managerClient interface {
 
 // dialManager returns a client of the manager at address, which need not be
 // there yet.
-func dialManager(address string, encryption *tls.Config) (managerClient, error) {
-	return rpc.DialManager(address, rpc.ClientConfig{TLS: encryption})
+func dialManager(address string, trust *pki.Source) (managerClient, error) {
+	var c rpc.ClientConfig
+	if trust != nil {
+		c.TLS, c.Trust = trust.Client(pki.Want{Role: pki.Manager}), trust
+	}
+	return rpc.DialManager(address, c)
 }
 
 // control drives the host's core client: all its communicators take part at the

@@ -80,7 +80,7 @@ func (c *client) call(ctx context.Context, do func(context.Context, *rpc.Manager
 	}
 	var how rpc.ClientConfig
 	if trust != nil {
-		how.TLS = trust.Client(pki.Want{Role: pki.Manager})
+		how.Trust, how.TLS = trust, trust.Client(pki.Want{Role: pki.Manager})
 	}
 	m, err := rpc.DialManager(c.address, how)
 	if err != nil {

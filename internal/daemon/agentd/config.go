@@ -150,7 +150,7 @@ func (c Config) trusted() error {
 func (c Config) server() rpc.ServerConfig {
 	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
 	if c.Trust != nil {
-		s.TLS = c.Trust.Server()
+		s.TLS, s.Trust = c.Trust.Server(), c.Trust
 	}
 	return s
 }

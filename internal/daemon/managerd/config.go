@@ -168,7 +168,7 @@ func (c Config) Check() error {
 func (c Config) server() rpc.ServerConfig {
 	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log, Audit: c.Audit}
 	if c.Trust != nil {
-		s.TLS = c.Trust.Server()
+		s.TLS, s.Trust = c.Trust.Server(), c.Trust
 	}
 	return s
 }
@@ -179,5 +179,5 @@ func (c Config) client(name string, term uint64) rpc.ClientConfig {
 	if c.Trust == nil {
 		return rpc.ClientConfig{Manager: term}
 	}
-	return rpc.ClientConfig{Manager: term, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
+	return rpc.ClientConfig{Manager: term, Trust: c.Trust, TLS: c.Trust.Client(pki.Want{Role: pki.Agent, Name: name})}
 }

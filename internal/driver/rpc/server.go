@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -19,13 +20,11 @@ import (
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
 	"github.com/tributary-fabric/tributary/internal/driver/audit"
+	"github.com/tributary-fabric/tributary/internal/driver/gate"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 const (
-	// maxMessage is the largest message, in bytes: the members of the largest
-	// group, by name, fit well.
-	maxMessage = 16 << 20
-
 	// keepaliveTime and keepaliveTimeout are how an idle connection is found
 	// dead; keepaliveMin is what a server suffers of its clients.
 	keepaliveTime    = 10 * time.Second
@@ -60,7 +59,9 @@ type Registrar interface {
 // certificate names (see pki), and may do what the policy allows its role.
 type ServerConfig struct {
 	TLS            *tls.Config  // nil: no encryption, and everybody may do everything
+	Trust          *pki.Source  // that TLS is of: connections end with their certificate; nil: they do not
 	AllowPlaintext bool         // serve on other addresses than loopback without encryption, too
+	Limits         Limits       // zero fields have the values of DefaultLimits
 	Log            *slog.Logger // of who is refused; nil: none
 	Audit          *audit.Log   // of who has done what; nil: none
 }
@@ -69,6 +70,7 @@ type ServerConfig struct {
 type Server struct {
 	grpc   *grpc.Server
 	health *health.Server
+	gate   *gate.Listener
 	addr   net.Addr
 	done   chan struct{}
 	err    error // why it ended; read after done
@@ -79,18 +81,23 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
+	c.Limits = c.Limits.filled()
 	g := &guard{open: c.TLS == nil, log: c.Log, audit: c.Audit}
 	s := &Server{
-		grpc: grpc.NewServer(
+		grpc: grpc.NewServer(append(c.Limits.options(),
 			grpc.Creds(c.credentials()),
-			grpc.MaxRecvMsgSize(maxMessage),
+			grpc.InTapHandle(g.tap),
 			grpc.UnaryInterceptor(g.unary),
 			grpc.StreamInterceptor(g.stream),
-			grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+			grpc.KeepaliveParams(keepalive.ServerParameters{
+				Time: keepaliveTime, Timeout: keepaliveTimeout,
+				MaxConnectionIdle: c.Limits.Idle, MaxConnectionAge: c.age(),
+			}),
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMin, PermitWithoutStream: true}),
 			grpc.WaitForHandlers(true),
-		),
+		)...),
 		health: health.NewServer(),
+		gate:   gate.New(listener, gate.Limits{All: c.Limits.Connections, OfSource: c.Limits.OfSource}, c.Log),
 		addr:   listener.Addr(),
 		done:   make(chan struct{}),
 	}
@@ -110,7 +117,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 	reflection.Register(s.grpc)
 	go func() {
 		defer close(s.done)
-		if err := s.grpc.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) {
+		if err := s.grpc.Serve(s.gate); !errors.Is(err, grpc.ErrServerStopped) {
 			s.err = err
 		}
 	}()
@@ -119,6 +126,9 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 
 // Addr returns the address that it serves on.
 func (s *Server) Addr() net.Addr { return s.addr }
+
+// Refused returns how many connections were closed because there were too many.
+func (s *Server) Refused() uint64 { return s.gate.Refused() }
 
 // Done is closed when the server has ended, by Close, by Kill, or because its
 // listener failed.
@@ -151,15 +161,18 @@ func (s *Server) Kill() {
 // ClientConfig reports how to reach a server. Its zero value uses no encryption.
 type ClientConfig struct {
 	TLS     *tls.Config // nil: none
+	Trust   *pki.Source // that TLS is of: connections end with their certificate; nil: they do not
 	Manager uint64      // term of the manager that watches an agent; 0: who watches only looks on
+
+	dialer func(ctx context.Context, address string) (net.Conn, error) // nil: over TCP
 }
 
 func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {
 	transport := insecure.NewCredentials()
 	if c.TLS != nil {
-		transport = credentials.NewTLS(c.TLS)
+		transport = watched{credentials.NewTLS(c.TLS), c.Trust}
 	}
-	return grpc.NewClient(target,
+	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithUnaryInterceptor(unaryClient),
@@ -170,7 +183,11 @@ func dial(target string, c ClientConfig) (*grpc.ClientConn, error) {
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.WithNoProxy(),
-	)
+	}
+	if c.dialer != nil {
+		options = append(options, grpc.WithContextDialer(c.dialer))
+	}
+	return grpc.NewClient(target, options...)
 }
 
 // remoteEnd is the other side of a client.

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/tap"
 
 	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -72,7 +73,7 @@ func (c ServerConfig) credentials() credentials.TransportCredentials {
 	if c.TLS == nil {
 		return insecure.NewCredentials()
 	}
-	return reportingHandshake{credentials.NewTLS(c.TLS), c.Log}
+	return reportingHandshake{watched{credentials.NewTLS(c.TLS), c.Trust}, c.Log}
 }
 
 // reporting are credentials of a server that log whom they refuse.
@@ -147,6 +148,14 @@ func identify(ctx context.Context) (pki.Identity, error) {
 		return caller, fmt.Errorf("%w: %w", ErrDenied, err)
 	}
 	return caller, nil
+}
+
+// tap refuses calls before anything of their messages is read.
+func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	if _, err := g.admit(ctx, info.FullMethodName); err != nil {
+		return nil, toStatus(err)
+	}
+	return ctx, nil
 }
 
 // unary is the interceptor of a server's simple calls. Handlers return plain

@@ -1,0 +1,2 @@
+// Package gate bounds the connections that a listener takes: in all, and of one source.
+package gate
