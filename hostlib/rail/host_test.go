@@ -30,7 +30,7 @@ type (
 		Kind                   TestKind
 	}
 	// TestTLS is a hostlib.TLS.
-	TestTLS struct{ Cert, Key, CA string }
+	TestTLS struct{ Cert, Key, CA, Revoked string }
 	// TestConfig is a hostlib.Config.
 	TestConfig struct {
 		Name, Listen string

@@ -180,6 +180,19 @@ func (c *Core) finished(id ID) {
 	}
 }
 
+// renew has another connection take the place of one whose certificate, or keys, are used up
+// soon. What was sent on it still arrives.
+func (c *Core) renew(id ID, why error) {
+	k := c.conns[id]
+	if k == nil || k.whole().state != up {
+		return
+	}
+	k = k.whole()
+	c.counters.Renewed++
+	c.drain(k, fmt.Errorf("%w: %w", ErrRenewed, why))
+	c.redial(k.channel())
+}
+
 // sampled judges a connection by what was heard on it.
 func (c *Core) sampled(k *conn, s Sample) {
 	c.testify(k, s)

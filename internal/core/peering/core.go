@@ -118,6 +118,8 @@ func (c *Core) take(in *Input) {
 		c.tidy(p)
 	case Paired:
 		c.paired(in)
+	case Renew:
+		c.renew(in.ID, in.Err)
 	case Pinned:
 		c.isPinned = true
 	case Closing:

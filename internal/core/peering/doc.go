@@ -22,6 +22,9 @@
 // only if it has nothing else, or knows that it is lost. What is replaced is drained:
 // nothing more is sent on it, and what was sent still arrives.
 //
+// Renew replaces a connection that is not to be used much longer: it is drained, and dialled
+// again at once where a service holds it, otherwise when something is to be sent.
+//
 // # Several paths of a connection
 //
 // A connection begins with the path of its call, which has the connection's ID. Paired makes the host that has dialled it dial one more path for each

@@ -20,8 +20,8 @@ func FuzzInputs(f *testing.F) {
 		closed := map[ID]bool{}
 		arrived := map[ID]bool{}
 		for ; len(b) >= 3; b = b[3:] {
-			kind, x, y := Kind(b[0]%16), b[1], b[2]
-			if kind == 15 {
+			kind, x, y := Kind(b[0]%17), b[1], b[2]
+			if kind == 16 {
 				trial.now = trial.now.Add(time.Duration(x) * 100 * time.Millisecond)
 				trial.step()
 			} else {

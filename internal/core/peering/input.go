@@ -35,6 +35,7 @@ const (
 	Pinned               // others have this host's incarnation by a service: it has to stay
 	Closing              // this host is about to be closed
 	Paired               // the rails of a connection's two hosts are known: Pairs, First. Again if they change
+	Renew                // a connection, or one of its paths, will not be usable much longer, and a new one would be: Err
 )
 
 // Input is one input.
@@ -123,6 +124,7 @@ var (
 	ErrEvicted    = errors.New("it was not authenticated while too many others were not either")
 	ErrSlow       = errors.New("it took too long")
 	ErrDead       = errors.New("nothing has come from it")
+	ErrRenewed    = errors.New("it is replaced in time")
 	ErrIdle       = errors.New("nobody uses it")
 	ErrDone       = errors.New("both sides are done with it")
 	ErrEnded      = errors.New("the other side has no such connection")
@@ -146,6 +148,7 @@ type Counters struct {
 	Superseded uint64 // connections
 	Dead       uint64
 	Idle       uint64
+	Renewed    uint64 // replaced by newer ones, before their certificate or their keys were used up
 	Displaced  uint64 // connections of the host with the most, by those of hosts with less
 	Restarts   uint64 // of other hosts
 	Joined     uint64 // paths that others have added to connections

@@ -37,7 +37,7 @@ var events = []string{
 	"answer d1 duplicate", "answer d1 former inc=4", "answer d1 busy",
 	"greet 9 call=3", "greet 9 call=5", "greet 9 call=5 accepted=1", "greet 9 call=5 inc=4", "greet 9 call=5 inc=6",
 	"greet 9 call=5 known=10", "greet 9 call=5 known=11", "greet 9 class=2", "greet 9 class=3", "greet 9 from=a", "greet 9 to=x", "malformed 9",
-	"finished d1", "finished 1", "end d1", "end 1",
+	"finished d1", "finished 1", "renew d1", "renew 1", "end d1", "end 1",
 	"sample d1 heard=1s", "sample d1 heard=2s", "sample d1 heard=5s", "sample d1 heard=5s deaf", "sample d1 used=10m", "sample 1 used=10m",
 	"sample d1 reads=1", "sample d1 reads=2", "end 2", "end d2", "closing",
 	"pass 100ms", "pass 5s",
@@ -72,7 +72,7 @@ var eventsOfPaths = []string{
 	"greet 9 call=5 path=2 joins=2 from=c", "greet 9 call=5 path=9 joins=2", "greet 9 call=5 path=2 joins=2 class=2", "greet 9 call=5 path=2 joins=2 known=11",
 	"greet 9 call=5", "greet 9 call=5 accepted=1", "greet 9 call=5 inc=6",
 	"end d1", "end d2", "end d1; end d2", "end d2; end d1", "end 1", "end 2", "end 1; end 2",
-	"finished d1", "finished d2", "finished 1", "finished 2", "sample d1 heard=5s", "sample d2 heard=5s", "sample 1 heard=5s", "sample d1 used=10m", "sample d1 reads=2",
+	"finished d1", "finished d2", "finished 1", "finished 2", "renew d1", "renew d2", "renew 1", "renew 2", "sample d1 heard=5s", "sample d2 heard=5s", "sample 1 heard=5s", "sample d1 used=10m", "sample d1 reads=2",
 	"want b 1; answer d3 outdated inc=10", "learn b inc=6", "closing", "pass 10ms", "pass 1s", "pass 5s",
 }
 

@@ -117,6 +117,8 @@ func (t *trial) one(words []string) string {
 		kind := map[string]Kind{"want": Wanted, "hold": Held, "release": Released}[words[0]]
 		class, _ := strconv.Atoi(words[2])
 		in = Input{Kind: kind, Peer: words[1], Class: uint8(class)}
+	case "renew":
+		in = Input{Kind: Renew, ID: idOf(words[1]), Err: errors.New("used up")}
 	case "pinned":
 		in = Input{Kind: Pinned}
 	case "closing":

@@ -22,6 +22,7 @@ type wire struct {
 	inFlight [2][]Input // to each host, in order
 	hasCome  [2]bool    // the host knows of it
 	isUp     [2]bool    // the host has used it
+	isLeft   [2]bool    // and sends nothing more on it, in favour of a new one
 	isOver   [2]bool    // the host has closed it, or knows of its end
 	broken   bool
 }
@@ -150,7 +151,10 @@ func (w *world) step(host int, in ...Input) {
 			w.end(host, x)
 		case Drain:
 			all := w.paths(host, a.ID)
-			isBoth := func(x *wire) bool { return w.isOpen(x) && x.isUp[0] && x.isUp[1] }
+			isBoth := func(x *wire) bool { return w.isOpen(x) && x.isUp[0] && x.isUp[1] && !x.isLeft[other] }
+			for _, x := range all {
+				x.isLeft[host] = true
+			}
 			if errors.Is(a.Err, ErrSuperseded) && slices.ContainsFunc(all, isBoth) {
 				w.t.Fatalf("%s replaces a valid connection %v that both use", nameOf(host), a.ID)
 			}
@@ -256,6 +260,13 @@ func (w *world) report(host int) (has bool) {
 	return has
 }
 
+// renew has a host's driver find that a connection is to be replaced.
+func (w *world) renew(host int) {
+	if p := w.hosts[host].c.peers[nameOf(1-host)]; p != nil && p.channels[0].conn != nil {
+		w.step(host, Input{Kind: Renew, ID: p.channels[0].conn.id, Err: errors.New("used up")})
+	}
+}
+
 // act does one thing that may happen.
 func (w *world) act() {
 	var comes, breaks, finds []func()
@@ -276,6 +287,7 @@ func (w *world) act() {
 	for host := range w.hosts {
 		others = append(others,
 			func() { w.step(host, Input{Kind: Wanted, Peer: nameOf(1 - host)}) },
+			func() { w.renew(host) },
 			func() { w.pass(time.Duration(1+w.pick(2000, "ms")) * time.Millisecond) })
 	}
 	switch {

@@ -28,6 +28,8 @@ var (
 	descOverflow = metricSet.New("receive_overflows_total", "Packets that found a receive buffer full.")
 	descStreams  = metricSet.New("telemetry_streams", "Subscribers of telemetry.")
 	descMerged   = metricSet.New("telemetry_coalesced_total", "Updates of telemetry that a later one has replaced, because the subscriber was slow.")
+	descListsDue = metricSet.New("revocation_list_due_timestamp_seconds", "When the first revocation list in use is to be followed by another one.")
+	descBeyond   = metricSet.New("connections_closed_total", "Connections that were closed because there were too many.")
 	descExpiry   = metricSet.New("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
@@ -54,8 +56,12 @@ func (d *Daemon) Collector() prometheus.Collector { return metricSet.Collector(d
 
 // collect gives the metrics' values.
 func (d *Daemon) collect(to metrics.Values) {
+	to.Counter(descBeyond, d.server.Refused())
 	if d.cfg.Trust != nil {
 		to.Gauge(descExpiry, float64(d.cfg.Trust.Until().Unix()))
+		if due := d.cfg.Trust.ListsDue(); !due.IsZero() {
+			to.Gauge(descListsDue, float64(due.Unix()))
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()

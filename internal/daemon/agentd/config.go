@@ -34,6 +34,7 @@ type Config struct {
 	// AllowPlaintext is set.
 	Trust          *pki.Source
 	AllowPlaintext bool
+	Limits         rpc.Limits // of that server; zero fields have their defaults
 
 	PrepareLease time.Duration // life of a reservation that is never committed; 0: the core's default
 
@@ -148,7 +149,7 @@ func (c Config) trusted() error {
 
 // server reports how to serve.
 func (c Config) server() rpc.ServerConfig {
-	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log}
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Limits: c.Limits, Log: c.Log}
 	if c.Trust != nil {
 		s.TLS, s.Trust = c.Trust.Server(), c.Trust
 	}

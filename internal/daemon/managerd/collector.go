@@ -49,6 +49,8 @@ var (
 	descQuotaLimit     = metricSet.New("quota_limit", "The most that they may have.", "label", "resource")
 	descPlansWaiting   = metricSet.New("plans_waiting", "Plans that wait for their turns.")
 	descAuditFailures  = metricSet.New("audit_failures_total", "Records of the audit log that could not be written.")
+	descListsDue       = metricSet.New("revocation_list_due_timestamp_seconds", "When the first revocation list in use is to be followed by another one.")
+	descBeyond         = metricSet.New("connections_closed_total", "Connections that were closed because there were too many.")
 	descCertificate    = metricSet.New("certificate_expiry_timestamp_seconds", "When the certificate in use, or its authority's, expires.")
 )
 
@@ -76,8 +78,12 @@ func (d *Daemon) collect(to metrics.Values) {
 	to.Counter(descRedrawn, d.counts.redrawn.Load())
 	to.Counter(descMismatches, d.alarms.found.Load())
 	to.Counter(descForged, d.alarms.forged.Load())
+	to.Counter(descBeyond, d.server.Refused())
 	if d.cfg.Trust != nil {
 		to.Gauge(descCertificate, float64(d.cfg.Trust.Until().Unix()))
+		if due := d.cfg.Trust.ListsDue(); !due.IsZero() {
+			to.Gauge(descListsDue, float64(due.Unix()))
+		}
 	}
 }
 

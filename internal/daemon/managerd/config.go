@@ -46,6 +46,7 @@ type Config struct {
 	// server is on loopback addresses, unless AllowPlaintext is set.
 	Trust          *pki.Source
 	AllowPlaintext bool
+	Limits         rpc.Limits // of that server; zero fields have their defaults
 
 	Heartbeat time.Duration // an agent that is silent for three of these is dead; 0: DefaultHeartbeat
 	Call      time.Duration // time for an agent to answer one call; 0: DefaultCall
@@ -166,7 +167,7 @@ func (c Config) Check() error {
 
 // server reports how to serve.
 func (c Config) server() rpc.ServerConfig {
-	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Log: c.Log, Audit: c.Audit}
+	s := rpc.ServerConfig{AllowPlaintext: c.AllowPlaintext, Limits: c.Limits, Log: c.Log, Audit: c.Audit}
 	if c.Trust != nil {
 		s.TLS, s.Trust = c.Trust.Server(), c.Trust
 	}

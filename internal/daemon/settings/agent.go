@@ -13,6 +13,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi/ports"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/ground/document"
 	"github.com/tributary-fabric/tributary/topology"
@@ -28,6 +29,7 @@ type Agent struct {
 	Capability    topology.Capability
 	Measure       bool // its speed, where Capability has none
 	Listen        string
+	Serving       rpc.Limits // zero fields have their defaults
 	Data          netip.Addr
 	ReceiveBuffer int                // bytes; 0: the default of package soft
 	Without       transport.Features // that the trees' sockets are to do without
@@ -62,7 +64,7 @@ func (d *reader) agent(top field, a *Agent) {
 	d.object(top, map[string]func(field){
 		"version": d.version, "switch": d.into(&a.Switch),
 		"capability": d.capability(&a.Capability), "measure": d.boolean(&a.Measure),
-		"listen": d.address(&a.Listen), "data": parsed(d, &a.Data, parseData),
+		"listen": d.address(&a.Listen), "connections": d.connections(&a.Serving), "data": parsed(d, &a.Data, parseData),
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
 		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
@@ -161,7 +163,7 @@ func set[T interface {
 // the caller's to add. An error reports what it needs besides.
 func (a *Agent) Config() (agentd.Config, error) {
 	c := agentd.Config{
-		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Data: a.Data, AllowPlaintext: a.Plaintext, Measure: a.Measure,
+		Switch: a.Switch, Capability: a.Capability, Listen: a.Listen, Limits: a.Serving, Data: a.Data, AllowPlaintext: a.Plaintext, Measure: a.Measure,
 		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease, LLDP: a.LLDP.config(),
 	}
 	if a.Pipeline != PipelineP4 {

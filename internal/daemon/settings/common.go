@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -40,15 +41,29 @@ func (d *reader) tls(to *TLS) func(field) {
 	}
 }
 
-// Admin is where metrics, health and profiles are served, over HTTP.
+// maxConnections bounds what a file may say of connections.
+const maxConnections = 1 << 20
+
+// connections returns a reader of what others may take of a gRPC server.
+func (d *reader) connections(to *rpc.Limits) func(field) {
+	return func(f field) {
+		d.object(f, map[string]func(field){
+			"most": count(d, &to.Connections, 1, maxConnections), "per-address": count(d, &to.OfSource, 1, maxConnections),
+			"calls": count(d, &to.Streams, 1, maxConnections),
+		})
+	}
+}
+
+// Admin is where metrics and health are served, over HTTP, and profiles.
 type Admin struct {
-	Listen string // "host:port"; empty: nowhere
-	Remote bool   // Listen may be another address than a loopback one
+	Listen   string // "host:port"; empty: nowhere
+	Remote   bool   // Listen may be another address than a loopback one
+	Profiles string // "host:port" of profiles, a loopback address; empty: nowhere
 }
 
 func (d *reader) admin(to *Admin) func(field) {
 	return func(f field) {
-		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote)}, "listen!")
+		d.object(f, map[string]func(field){"listen": d.address(&to.Listen), "remote": d.boolean(&to.Remote), "profiles": d.address(&to.Profiles)}, "listen!")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -25,7 +26,8 @@ type Manager struct {
 	Graph     *topology.Graph
 	Agents    map[string]string // "host:port" by the switch's name
 	Listen    string
-	Store     string // path; empty: nothing survives a restart
+	Serving   rpc.Limits // zero fields have their defaults
+	Store     string     // path; empty: nothing survives a restart
 	Admin     Admin
 	TLS       TLS
 	Plaintext bool // without certificates on other addresses than loopback, too
@@ -56,7 +58,7 @@ func (d *reader) manager(top field, m *Manager) {
 	d.object(top, map[string]func(field){
 		"version": d.version, "topology": func(f field) { given = true; d.topology(f, m) }, "agents": func(f field) { d.agents(f, m) },
 		"limits": func(f field) { limits = f }, "periods": func(f field) { periods = f }, "planning": func(f field) { d.planning(f, m) },
-		"listen": d.address(&m.Listen), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
+		"listen": d.address(&m.Listen), "connections": d.connections(&m.Serving), "store": d.filePath(&m.Store), "admin": d.admin(&m.Admin),
 		"tls": d.tls(&m.TLS), "plaintext": d.boolean(&m.Plaintext), "log": d.log(&m.Log),
 		"audit": d.filePath(&m.Audit), "quotas": func(f field) { d.quotas(f, &m.Core.Quotas) },
 		"membership": d.membership(&m.Membership), "discovery": func(f field) {
@@ -161,7 +163,7 @@ func (d *reader) core(limits, periods field, m *Manager) {
 // logger are the caller's to add.
 func (m *Manager) Config() managerd.Config {
 	return managerd.Config{
-		Topology: m.Graph, Agents: m.Agents, Core: m.Core, Model: m.Model, Listen: m.Listen, AllowPlaintext: m.Plaintext,
+		Topology: m.Graph, Agents: m.Agents, Core: m.Core, Model: m.Model, Listen: m.Listen, Limits: m.Serving, AllowPlaintext: m.Plaintext,
 		Heartbeat: m.Heartbeat, Call: m.Call, Connect: m.Connect, Verify: m.Verify,
 	}
 }

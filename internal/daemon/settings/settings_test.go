@@ -754,7 +754,7 @@ func TestTargetTLS(t *testing.T) {
 	for encryption, want := range map[string]string{
 		", tls: {authority: nowhere.pem}":                           "p4runtime.tls.authority: open ",
 		", tls: {authority: empty.pem}":                             "empty.pem has no certificate",
-		", tls: {authority: old.pem, certificate: old.pem, key: k}": "p4runtime.tls.certificate: open ",
+		", tls: {authority: old.pem, certificate: old.pem, key: k}": "p4runtime.tls.key: open ",
 		", login: {user: u, password: nowhere}":                     "p4runtime.login.password: open ",
 		", login: {user: u, password: empty.pem}":                   "empty.pem is empty",
 	} {

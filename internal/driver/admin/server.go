@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"time"
+
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 )
 
 // DefaultListen is the address of a Config that names none: any free port.
@@ -18,16 +20,28 @@ const DefaultListen = "127.0.0.1:0"
 // allowed.
 var ErrRemote = errors.New("admin: only loopback addresses are served, unless remote access is allowed (\"remote: true\" in a configuration file's \"admin\")")
 
+// ErrProfiles: profiles are for who is on this machine.
+var ErrProfiles = errors.New("admin: profiles are served on loopback addresses alone: forward the port, as by ssh -L")
+
 const (
-	headerTimeout = 5 * time.Second // for a request's header to arrive
-	closeTimeout  = time.Second     // for answers under way when the server is closed
+	headerTimeout = 5 * time.Second  // for a request's header to arrive
+	readTimeout   = 10 * time.Second // for all of a request
+	writeTimeout  = time.Minute      // for an answer; a profile may take longer
+	idleTimeout   = time.Minute      // between requests of a connection
+	closeTimeout  = time.Second      // for answers under way when the server is closed
+
+	maxHeader = 16 << 10 // bytes of a request's header
 )
 
-// Config says what to serve. Its zero value serves profiles of a process that
+// limits are of each listener's connections.
+var limits = admission.Limits{All: 64, OfSource: 16}
+
+// Config says what to serve. Its zero value serves the health of a process that
 // is always well.
 type Config struct {
 	Listen      string // "host:port"; port 0 takes a free one; empty: DefaultListen
 	AllowRemote bool   // Listen may be another address than a loopback one
+	Profiles    string // "host:port" of profiles, on loopback and not Listen; empty: there are none
 
 	Metrics http.Handler            // of the page of that name, as NewMetrics makes it; nil: there is none
 	Health  func() error            // returns why the process is not well; nil: it always is
@@ -37,7 +51,10 @@ type Config struct {
 }
 
 // Server serves the pages of one process.
-type Server struct {
+type Server struct{ pages, profiles *door } // profiles: nil if there are none
+
+// door is one listener.
+type door struct {
 	http *http.Server
 	addr net.Addr
 	done chan struct{}
@@ -56,23 +73,39 @@ func Start(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
+	s := &Server{}
+	if c.Profiles != "" {
+		behind, err := c.listenProfiles()
+		if err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+		s.profiles = open(behind, newProfiles(), 0, c.Log)
+		c.Log.Info("profiles are served", slog.String("address", s.profiles.addr.String()))
+	}
+	s.pages = open(listener, newMux(c), writeTimeout, c.Log)
+	c.Log.Info("admin server started", slog.String("address", s.Addr()))
+	return s, nil
+}
+
+// open serves on a listener.
+func open(listener net.Listener, pages http.Handler, within time.Duration, log *slog.Logger) *door {
+	d := &door{
 		http: &http.Server{
-			Handler: newMux(c), ReadHeaderTimeout: headerTimeout,
-			ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelWarn),
+			Handler: pages, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: within,
+			IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+			ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		},
 		addr: listener.Addr(),
 		done: make(chan struct{}),
 	}
 	go func() {
-		defer close(s.done)
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			s.err = err
-			c.Log.Error("the admin server failed", slog.Any("error", err))
+		defer close(d.done)
+		if err := d.http.Serve(admission.New(listener, limits, log)); !errors.Is(err, http.ErrServerClosed) {
+			d.err = err
+			log.Error("the admin server failed", slog.Any("error", err))
 		}
 	}()
-	c.Log.Info("admin server started", slog.String("address", s.Addr()))
-	return s, nil
+	return d
 }
 
 // Check returns why Start cannot succeed, the port aside.
@@ -89,7 +122,33 @@ func (c Config) Check() error {
 	if err != nil {
 		return err
 	}
+	if err := listener.Close(); err != nil || c.Profiles == "" {
+		return err
+	}
+	if host, _, err = net.SplitHostPort(c.Profiles); err != nil {
+		return fmt.Errorf("admin: profiles: %w", err)
+	}
+	c.Profiles = net.JoinHostPort(host, "0")
+	if listener, err = c.listenProfiles(); err != nil {
+		return err
+	}
 	return listener.Close()
+}
+
+// listenProfiles opens the listener of profiles, whatever AllowRemote says.
+func (c Config) listenProfiles() (net.Listener, error) {
+	a, err := net.ResolveTCPAddr("tcp", c.Profiles)
+	if err != nil {
+		return nil, fmt.Errorf("admin: profiles: %w", err)
+	}
+	if !a.IP.IsLoopback() {
+		return nil, fmt.Errorf("%w: %s", ErrProfiles, c.Profiles)
+	}
+	listener, err := net.ListenTCP("tcp", a)
+	if err != nil {
+		return nil, fmt.Errorf("admin: profiles: %w", err)
+	}
+	return listener, nil
 }
 
 // mayListen returns ErrRemote if the address is for more than this machine, and
@@ -125,6 +184,11 @@ func newMux(c Config) *http.ServeMux {
 		mux.Handle("GET "+path, page)
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { healthz(w, c.Health) })
+	return mux
+}
+
+func newProfiles() *http.ServeMux {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -146,16 +210,32 @@ func healthz(w http.ResponseWriter, health func() error) {
 }
 
 // Addr returns the "host:port" that it serves on.
-func (s *Server) Addr() string { return s.addr.String() }
+func (s *Server) Addr() string { return s.pages.addr.String() }
+
+// ProfilesAddr returns the "host:port" of profiles; empty: there are none.
+func (s *Server) ProfilesAddr() string {
+	if s.profiles == nil {
+		return ""
+	}
+	return s.profiles.addr.String()
+}
 
 // Close ends the server, gives answers under way a moment, and returns when
-// all has ended. The error is that the listener failed before.
+// all has ended. The error is that a listener failed before.
 func (s *Server) Close() error {
+	err := s.pages.close()
+	if s.profiles != nil {
+		err = errors.Join(err, s.profiles.close())
+	}
+	return err
+}
+
+func (d *door) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if s.http.Shutdown(ctx) != nil {
-		_ = s.http.Close() // breaks off what is left, a profile perhaps
+	if d.http.Shutdown(ctx) != nil {
+		_ = d.http.Close() // breaks off what is left, a profile perhaps
 	}
-	<-s.done
-	return s.err
+	<-d.done
+	return d.err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/udp"
 	"github.com/tributary-fabric/tributary/internal/wire/greeting"
@@ -39,7 +40,7 @@ func (h *Host) accept(listener net.Listener) {
 			return
 		}
 		// One after the other, so that what is too much is closed before more is taken.
-		h.post(peering.Input{Kind: peering.Arrived, ID: p.id, Source: sourceOf(raw.RemoteAddr())})
+		h.post(peering.Input{Kind: peering.Arrived, ID: p.id, Source: admission.Source(raw.RemoteAddr())})
 		if !h.tasks.Go(p.answer) {
 			raw.Close()
 		}
@@ -117,7 +118,7 @@ func (p *Path) begin() {
 		tune(p.raw, p.class, p.host.cfg.DeadAfter, p.host.cfg.LostAfter)
 	}
 	if p.seal != nil {
-		p.seal.hold()
+		p.seal.hold(p.host.cfg.KeyBytes, func() { p.renew(errKey) })
 	}
 }
 
@@ -188,7 +189,11 @@ func (p *Path) secure(first []byte) (string, error) {
 	if err := p.tls.HandshakeContext(p.host.ctx); err != nil {
 		return "", fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 	}
-	return p.certified()
+	name, err := p.certified()
+	if err == nil {
+		p.follow()
+	}
+	return name, err
 }
 
 // certified returns the host that the other side's certificate names.

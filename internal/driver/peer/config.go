@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
@@ -148,7 +147,11 @@ type Config struct {
 	// Resolve returns the TCP address of another host that Hold has not given. It is asked
 	// for every call, with the time that is left for it.
 	Resolve func(ctx context.Context, host string) (string, error)
-	TLS     *pki.Source // of a host of this name; nil: plaintext
+	// TLS is of a host of this name; nil: plaintext. Connections end with the other side's
+	// certificate, and are replaced before this side's ends, if there is a later one by then,
+	// and after KeyBytes.
+	TLS      *pki.Source
+	KeyBytes uint64 // encrypted by the key of one connection; 256 GiB
 	// AllowPlaintext serves and calls other addresses than loopback without
 	// certificates, too: whoever reaches them may say that it is any host.
 	AllowPlaintext bool
@@ -202,19 +205,4 @@ func (c *Config) permitted(a net.Addr) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %v", ErrPlaintext, a)
-}
-
-// sourceOf returns what counts as one source: an address, or a network that one host
-// may have.
-func sourceOf(a net.Addr) netip.Prefix {
-	ap, err := netip.ParseAddrPort(a.String())
-	if err != nil {
-		return netip.Prefix{}
-	}
-	addr, bits := ap.Addr().Unmap().WithZone(""), 32
-	if addr.Is6() {
-		bits = 64
-	}
-	p, _ := addr.Prefix(bits)
-	return p
 }

@@ -91,6 +91,7 @@ func (p *Path) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, 
 		if err := p.tls.HandshakeContext(ctx); err != nil {
 			return nil, noTLS(err)
 		}
+		p.follow()
 	}
 	if _, err := p.stream().Write(a.Greeting.Append(nil)); err != nil {
 		return nil, err

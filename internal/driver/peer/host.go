@@ -113,7 +113,7 @@ func Listen(ctx context.Context, c Config) (*Host, error) {
 		return nil, errors.Join(err, listener.Close())
 	}
 	c.GreetWithin, c.DeadAfter = cmp.Or(c.GreetWithin, 5*time.Second), cmp.Or(c.DeadAfter, 5*time.Second)
-	c.LostAfter = cmp.Or(c.LostAfter, c.DeadAfter)
+	c.LostAfter, c.KeyBytes = cmp.Or(c.LostAfter, c.DeadAfter), cmp.Or(c.KeyBytes, keyMost)
 	h := &Host{
 		cfg: c, listener: listener, started: time.Now(), paths: map[peering.ID]*Path{}, conns: map[peering.ID]*Conn{},
 		channels: map[channelKey]*Channel{}, book: map[string]*places{},

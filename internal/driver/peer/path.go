@@ -59,10 +59,11 @@ type Path struct {
 	saidGoaway bool // this side sends nothing more
 	isFinished bool // nor does the other
 
-	end    sync.Once
-	hangUp atomic.Pointer[func()] // ends the call, and then the connection
-	done   chan struct{}          // closed with the connection
-	reason atomic.Pointer[error]
+	end      sync.Once
+	unfollow atomic.Pointer[func()] // its certificate is not watched any more; nil: it never was
+	hangUp   atomic.Pointer[func()] // ends the call, and then the connection
+	done     chan struct{}          // closed with the connection
+	reason   atomic.Pointer[error]
 
 	received atomic.Uint64 // bytes
 	isDeaf   atomic.Bool   // a handler has what came
@@ -108,6 +109,9 @@ func (p *Path) close(reason error) {
 		close(p.done)
 		if hangUp := p.hangUp.Load(); hangUp != nil {
 			(*hangUp)()
+		}
+		if unfollow := p.unfollow.Load(); unfollow != nil {
+			(*unfollow)()
 		}
 	})
 }

@@ -32,7 +32,9 @@ type seal struct {
 	left     int // of the record
 
 	mu       sync.Mutex
-	isHeld   bool // writes go to memory
+	isHeld   bool   // writes go to memory
+	mayWrite uint64 // bytes, before used is called
+	used     func() // nil: it was
 	out      buffer
 	written  int  // of out
 	isPushed bool // out is being written, without the lock
@@ -139,6 +141,12 @@ func (s *seal) Write(b []byte) (int, error) {
 	if !s.isHeld {
 		return s.Conn.Write(b)
 	}
+	if n := uint64(len(b)); n < s.mayWrite {
+		s.mayWrite -= n
+	} else if s.used != nil {
+		s.used()
+		s.used = nil
+	}
 	if s.isPushed {
 		s.out.keep() // a push writes what is there
 	}
@@ -146,11 +154,12 @@ func (s *seal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// hold has writes go to memory from now on.
-func (s *seal) hold() {
+// hold has writes go to memory from now on. It calls used, which must not wait, once so many
+// bytes were written.
+func (s *seal) hold(most uint64, used func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.isHeld = true
+	s.isHeld, s.mayWrite, s.used = true, most, used
 }
 
 // unsent returns the bytes that are encrypted and not written.

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 	"github.com/tributary-fabric/tributary/internal/driver/audit"
-	"github.com/tributary-fabric/tributary/internal/driver/gate"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -70,7 +70,7 @@ type ServerConfig struct {
 type Server struct {
 	grpc   *grpc.Server
 	health *health.Server
-	gate   *gate.Listener
+	gate   *admission.Listener
 	addr   net.Addr
 	done   chan struct{}
 	err    error // why it ended; read after done
@@ -97,7 +97,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 			grpc.WaitForHandlers(true),
 		)...),
 		health: health.NewServer(),
-		gate:   gate.New(listener, gate.Limits{All: c.Limits.Connections, OfSource: c.Limits.OfSource}, c.Log),
+		gate:   admission.New(listener, admission.Limits{All: c.Limits.Connections, OfSource: c.Limits.OfSource}, c.Log),
 		addr:   listener.Addr(),
 		done:   make(chan struct{}),
 	}

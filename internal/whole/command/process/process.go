@@ -120,7 +120,7 @@ func CheckAdmin(a settings.Admin) error {
 	if a.Listen == "" {
 		return nil
 	}
-	return admin.Config{Listen: a.Listen, AllowRemote: a.Remote}.Check()
+	return admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Profiles: a.Profiles}.Check()
 }
 
 func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, error) {
@@ -140,7 +140,7 @@ func startAdmin(d Daemon, a settings.Admin, log *slog.Logger) (*admin.Server, er
 			return nil
 		}
 	}
-	c := admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Metrics: metrics, Health: health, Log: log}
+	c := admin.Config{Listen: a.Listen, AllowRemote: a.Remote, Profiles: a.Profiles, Metrics: metrics, Health: health, Log: log}
 	if more, ok := d.(inZone); ok {
 		c.Pages = more.Pages()
 	}

@@ -1,4 +1,4 @@
-package gate_test
+package admission_test
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tributary-fabric/tributary/internal/driver/gate"
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 )
 
 // street is a listener to which connections come from any address.
@@ -66,7 +66,7 @@ func knock(t *testing.T, s street, taken <-chan net.Conn, address string) (net.C
 func TestLimits(t *testing.T) {
 	var log bytes.Buffer
 	s := street{make(chan net.Conn)}
-	l := gate.New(s, gate.Limits{All: 6, OfSource: 2}, slog.New(slog.NewTextHandler(&log, nil)))
+	l := admission.New(s, admission.Limits{All: 6, OfSource: 2}, slog.New(slog.NewTextHandler(&log, nil)))
 	taken := make(chan net.Conn)
 	go func() {
 		defer close(taken)

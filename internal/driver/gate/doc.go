@@ -1,2 +1,0 @@
-// Package gate bounds the connections that a listener takes: in all, and of one source.
-package gate
