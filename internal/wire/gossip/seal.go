@@ -1,8 +1,6 @@
 package gossip
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -21,7 +19,7 @@ var (
 const (
 	pulseSeal = 8
 	macSize   = 16
-	nonceSize = 12
+	nonceSize = 24
 	maxSeal   = nonceSize + macSize
 
 	encrypted = 0x80 // in the header: the body is encrypted
@@ -64,7 +62,7 @@ func NewKeyring(encrypt bool, shared ...SharedKey) (*Keyring, error) {
 type keys struct {
 	number uint8
 	mac    hash.Hash
-	box    cipher.AEAD
+	box    *xaes
 	sum    [sha256.Size]byte
 }
 
@@ -76,15 +74,7 @@ func newKeys(number uint8, secret []byte) *keys {
 		h.Write([]byte("\x00\x00\x00\x08datagram"))
 		return h.Sum(nil)
 	}
-	block, err := aes.NewCipher(derive("encrypt"))
-	if err != nil {
-		panic(err) // 32 bytes are a key
-	}
-	box, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err) // a block of 16 bytes
-	}
-	return &keys{number, hmac.New(sha256.New, derive("authenticate")), box, [sha256.Size]byte{}}
+	return &keys{number, hmac.New(sha256.New, derive("authenticate")), newXAES(derive("encrypt, 24-byte nonces")), [sha256.Size]byte{}}
 }
 
 // tag returns the authentication of a packet.
@@ -113,7 +103,7 @@ func (k *Keyring) Seal(to, b []byte) []byte {
 	rand.Read(nonce[:])
 	header := [headerSize]byte(to[from:])
 	to = append(to[:from+headerSize], nonce[:]...)
-	return k.sealing.box.Seal(to, nonce[:], b[headerSize:], header[:])
+	return k.sealing.box.seal(to, &nonce, b[headerSize:], header[:])
 }
 
 // Open returns the packet that a datagram is of. It overwrites b, in which the
@@ -138,7 +128,7 @@ func (k *Keyring) Open(b []byte) ([]byte, error) {
 		return nil, ErrSeal
 	}
 	nonce := [nonceSize]byte(b[headerSize:])
-	return sealed.unbox(nonce[:], b, b[headerSize+nonceSize:])
+	return sealed.unbox(&nonce, b, b[headerSize+nonceSize:])
 }
 
 // sealedBy returns the keys that b says it is sealed with; nil without an error
@@ -168,9 +158,9 @@ func (k *keys) check(b []byte, size int) ([]byte, error) {
 }
 
 // unbox opens a packet that is encrypted.
-func (k *keys) unbox(nonce, b, body []byte) ([]byte, error) {
+func (k *keys) unbox(nonce *[nonceSize]byte, b, body []byte) ([]byte, error) {
 	header := [headerSize]byte(b)
-	body, err := k.box.Open(body[:0], nonce, body, header[:])
+	body, err := k.box.open(body[:0], nonce, body, header[:])
 	if err != nil {
 		return nil, ErrSeal
 	}
