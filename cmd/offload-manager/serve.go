@@ -84,6 +84,10 @@ func serve(ctx context.Context, m *settings.Manager, check func() error, stderr 
 			return err
 		}
 		defer func() { err = errors.Join(err, kept.Close()) }()
+		if was, exposed := kept.Exposed(); exposed {
+			log.Warn("others could read the store, with the secrets of its groups; its mode is 0600 now: release groups whose secrets matter",
+				slog.String("file", m.Store), slog.String("mode", was.String()))
+		}
 		c.Store = kept
 	}
 	if m.Audit != "" {

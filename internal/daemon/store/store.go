@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -34,7 +35,8 @@ var (
 // File is a store in a file, which it has for itself until Close. It is safe
 // for concurrent use.
 type File struct {
-	path string
+	path   string
+	before fs.FileMode // permissions that others had, and Open has taken away; 0: none
 
 	mu     sync.Mutex
 	db     *bbolt.DB // nil: closed
@@ -42,7 +44,8 @@ type File struct {
 }
 
 // Open opens the store at path, and makes it if it is not there. It checks the
-// whole file; an *Error reports what is wrong with it.
+// whole file; an *Error reports what is wrong with it. What others may do with the file, as
+// with a copy that was put back, Open takes away: see Exposed.
 func Open(path string) (*File, error) {
 	path = filepath.Clean(path)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -105,6 +108,9 @@ func (s *File) open(file *os.File) error {
 	if !info.Mode().IsRegular() || info.Size() == 0 {
 		return s.fail(ErrNotStore, fmt.Errorf("%v, %d bytes", info.Mode(), info.Size()))
 	}
+	if err := s.hide(file, info.Mode().Perm()); err != nil {
+		return err
+	}
 	if err := checkPages(file, info.Size()); errors.Is(err, errForeign) {
 		return s.fail(ErrNotStore, err)
 	} else if err != nil {
@@ -128,6 +134,22 @@ func (s *File) open(file *os.File) error {
 	}
 	return nil
 }
+
+// hide takes from others what they may do with the file.
+func (s *File) hide(file *os.File, is fs.FileMode) error {
+	if is&^mode&0o077 == 0 || runtime.GOOS == "windows" { // where a mode says nothing of others
+		return nil
+	}
+	if err := file.Chmod(is & mode); err != nil {
+		return &Error{Path: s.path, Is: ErrWrite, Detail: fmt.Errorf("others may read the secrets in it (mode %04o): %w", is, err)}
+	}
+	s.before = is
+	return nil
+}
+
+// Exposed returns the mode that the file had, if others could read or write it: they may have
+// the secrets of all groups in it.
+func (s *File) Exposed() (is fs.FileMode, exposed bool) { return s.before, s.before != 0 }
 
 // openDB opens a bbolt file. What panics in it is an error.
 func openDB(path string, file *os.File) (db *bbolt.DB, err error) {
