@@ -175,7 +175,7 @@ func TestCommentedSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "plaintext:", "admin:", "  listen:",
+		for _, name := range []string{"tls:", "  certificate:", "  key:", "  authority:", "  revoked:", "plaintext:", "admin:", "  listen:", "  profiles:", "connections:",
 			"lldp:", "  mode:", "  interval:", "  interfaces:", "  exclude:",
 			"membership:", "  name:", "  bootstrap:", "  keys:", "  encrypt:", "  state:",
 			"  management:", "  timing:", "    grace:", "    health:", "    stealth:", "  hierarchy:", "    delegates:", "    supervisors:"} {
@@ -184,7 +184,7 @@ func TestCommentedSettings(t *testing.T) {
 		path := filepath.Join(examples, file)
 		if file == "agent.yaml" {
 			a, err := settings.ReadAgent(bytes.NewReader(text), path)
-			if err != nil || a.TLS.Key != filepath.Clean(examples+"certs/agent-leaf-0-key.pem") || a.Admin.Listen != "127.0.0.1:7481" {
+			if err != nil || a.TLS.Key != filepath.Clean(examples+"certs/agent-leaf-0-key.pem") || a.TLS.Revoked != filepath.Clean(examples+"certs/revoked.pem") || a.Admin.Listen != "127.0.0.1:7481" || a.Admin.Profiles != "127.0.0.1:7491" || a.Serving.Streams != 256 {
 				t.Errorf("%s: %+v, %v", file, a, err)
 			}
 			if want := (settings.LLDP{
@@ -196,7 +196,7 @@ func TestCommentedSettings(t *testing.T) {
 			continue
 		}
 		m, err := settings.ReadManager(bytes.NewReader(text), path)
-		if err != nil || !m.TLS.Given() || !m.Plaintext || m.Admin.Listen != "127.0.0.1:7480" {
+		if err != nil || !m.TLS.Given() || !m.Plaintext || m.Admin.Listen != "127.0.0.1:7480" || m.Admin.Profiles != "127.0.0.1:7490" || m.Serving != (rpc.Limits{Connections: 16384, OfSource: 512, Streams: 256}) {
 			t.Errorf("%s: %+v, %v", file, m, err)
 		}
 		if z := m.Membership; !z.Given() || len(z.Bootstrap) != 3 || !z.Encrypt || z.Keys != filepath.Join(examples, "membership.keys") ||

@@ -47,7 +47,7 @@ func TestRevokedCertificatesAreRefused(t *testing.T) {
 }
 
 // TestListsOfOthersDoNotCount: a list revokes certificates of its own authority alone, by its
-// signature, not by the name in it; and who loads it is told that it does nothing.
+// signature, not by the name in it; and the log reports that it does nothing.
 func TestListsOfOthersDoNotCount(t *testing.T) {
 	a := newAuthority(t)
 	own, other := issue(t, a, agentID, -time.Hour, time.Hour), issue(t, a, managerID, -time.Hour, time.Hour)
