@@ -20,7 +20,7 @@ var (
 
 func sourceOf(t testing.TB, c *TLS) *pki.Source {
 	t.Helper()
-	s, err := pki.Load(c.Cert, c.Key, c.CA, nil)
+	s, err := pki.Load(pki.Files{Cert: c.Cert, Key: c.Key, CA: c.CA, Revoked: c.Revoked}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func BenchmarkBirth(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := sourceOf(b, &TLS{files[2], files[3], files[0]})
+	s := sourceOf(b, &TLS{Cert: files[2], Key: files[3], CA: files[0]})
 	now := uint64(time.Now().UnixNano())
 	b.Run("first", func(b *testing.B) {
 		b.StopTimer()

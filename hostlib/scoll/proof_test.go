@@ -24,7 +24,7 @@ func newHop(t *testing.T) *hop {
 	files := trusted(t, append(names(2), "x")...)
 	c := start(t, 2, func(i int, cfg *config) { cfg.host.TLS = files(i) })
 	h := &hop{cluster: c, rolls: c.rolls()}
-	source, err := pki.Load(files(2).Cert, files(2).Key, files(2).CA, slog.New(slog.DiscardHandler))
+	source, err := pki.Load(pki.Files{Cert: files(2).Cert, Key: files(2).Key, CA: files(2).CA}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -135,7 +135,9 @@ func (c *caller) create(i int) (func() (time.Duration, error), error) {
 
 func certificate(dir string, role pki.Role, name string) *pki.Source {
 	i := pki.Identity{Role: role, Name: name}
-	return must(pki.Load(filepath.Join(dir, pki.CertFile(i)), filepath.Join(dir, pki.KeyFile(i)), filepath.Join(dir, pki.AuthorityFile), nil))
+	return must(pki.Load(pki.Files{
+		Cert: filepath.Join(dir, pki.CertFile(i)), Key: filepath.Join(dir, pki.KeyFile(i)), CA: filepath.Join(dir, pki.AuthorityFile),
+	}, nil))
 }
 
 const (

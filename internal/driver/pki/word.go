@@ -48,7 +48,7 @@ func (s *Source) Sign(message []byte) (signature []byte, chain [][]byte, err err
 func (s *Source) Signed(message, signature []byte, chain [][]byte, at time.Time) (Identity, error) {
 	h := s.current()
 	number := wordNumber(message, signature, chain, at)
-	if identity, ok := words.find(number, h.roots); ok {
+	if identity, ok := words.find(number, h); ok {
 		return identity, nil
 	}
 	certs := make([]*x509.Certificate, len(chain))
@@ -58,7 +58,7 @@ func (s *Source) Signed(message, signature []byte, chain [][]byte, at time.Time)
 			return Identity{}, fmt.Errorf("%w: certificate %d of a signature: %w", ErrFile, i+1, err)
 		}
 	}
-	identity, err := verify(certs, h.roots, x509.ExtKeyUsageAny, at)
+	identity, _, err := h.verify(certs, x509.ExtKeyUsageAny, at)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -73,13 +73,14 @@ func (s *Source) Signed(message, signature []byte, chain [][]byte, at time.Time)
 	if err := certs[0].CheckSignature(algorithm, message, signature); err != nil {
 		return Identity{}, fmt.Errorf("%w: %s: %w", ErrSignature, subject(certs[0]), err)
 	}
-	words.add(number, word{h.roots, identity})
+	words.add(number, word{h.roots, h.revoked, identity})
 	return identity, nil
 }
 
 // word is a signature that was found to be good.
 type word struct {
 	roots    *x509.CertPool
+	revoked  *revocations // by which it was good; nil: none
 	identity Identity
 }
 
@@ -94,14 +95,14 @@ type wordCache struct {
 
 var words wordCache
 
-func (c *wordCache) find(number [sha256.Size]byte, roots *x509.CertPool) (Identity, bool) {
+func (c *wordCache) find(number [sha256.Size]byte, h *held) (Identity, bool) {
 	c.mu.Lock()
 	w, ok := c.young[number]
 	if !ok {
 		w, ok = c.old[number]
 	}
 	c.mu.Unlock()
-	return w.identity, ok && (w.roots == roots || w.roots.Equal(roots))
+	return w.identity, ok && w.revoked == h.revoked && (w.roots == h.roots || w.roots.Equal(h.roots))
 }
 
 func (c *wordCache) add(number [sha256.Size]byte, w word) {

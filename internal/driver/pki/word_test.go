@@ -41,7 +41,7 @@ func selfIssued(t *testing.T, public, private any) *pki.Source {
 			t.Fatal(err)
 		}
 	}
-	s, err := pki.Load(cert, keyFile, cert, nil)
+	s, err := pki.Load(pki.Files{Cert: cert, Key: keyFile, CA: cert}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
