@@ -24,6 +24,16 @@ func TestCerts(t *testing.T) {
 	if _, err := pki.Load(pki.Files{Cert: filepath.Join(dir, "host-h2.pem"), Key: filepath.Join(dir, "host-h2-key.pem"), CA: filepath.Join(dir, "ca.pem")}, nil); err != nil {
 		t.Error(err)
 	}
+	lists := filepath.Join(dir, pki.RevokedFile)
+	if out, _, err := execute(t, "certs", "revoke", dir, filepath.Join(dir, "host-h2.pem")); err != nil || out != lists+"\n" {
+		t.Errorf("revoke: %q, %v", out, err)
+	}
+	for host, want := range map[string]error{"host-h2": pki.ErrRevoked, "host-h1": nil} {
+		f := pki.Files{Cert: filepath.Join(dir, host+".pem"), Key: filepath.Join(dir, host+"-key.pem"), CA: filepath.Join(dir, "ca.pem"), Revoked: lists}
+		if _, err := pki.Load(f, nil); !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", host, err, want)
+		}
+	}
 	for file, want := range map[string][]string{
 		"ca.pem":           {"authority\n", "valid now"},
 		"manager-m.pem":    {"tributary://manager/m\n", "server, client", "valid now", "issuer   CN=Tributary development authority"},
@@ -54,6 +64,7 @@ func TestCertsBadInput(t *testing.T) {
 		says string
 	}{
 		{[]string{"init", dir}, pki.ErrExists, "ca.pem"},
+		{[]string{"revoke", dir, filepath.Join(dir, "nowhere.pem")}, pki.ErrFile, "nowhere.pem"},
 		{[]string{"add", dir}, errUsage, "--host NAME"},
 		{[]string{"add", filepath.Join(dir, "nowhere"), "--host", "h"}, pki.ErrFile, "nowhere"},
 		{[]string{"add", dir, "--agent", "a,,b"}, pki.ErrIdentity, "agent"},
