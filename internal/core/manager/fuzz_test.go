@@ -31,9 +31,14 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 	node := graph.Name(topology.NodeID(r.next(graph.Nodes()+2) - 1))
 	addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(rank)}), uint16(r.next(3)))
 	lives := uint64(r.next(3))
-	switch r.next(14) {
+	owner := []string{"", "h0", "h1"}[r.next(3)]
+	switch r.next(16) {
+	case 14:
+		return Turn{Req: uint64(r.next(8)), Owner: owner, Cost: r.next(9) - 2}
+	case 15:
+		return TurnOver{Req: uint64(r.next(8))}
 	case 0:
-		in := Create{Name: string(rune('a' + r.next(4))), ChunkBytes: 512 * r.next(3), Window: 1 << r.next(9), Secret: [32]byte{byte(r.next(2))}}
+		in := Create{Name: string(rune('a' + r.next(4))), ChunkBytes: 512 * r.next(3), Window: 1 << r.next(9), Owner: owner, Secret: [32]byte{byte(r.next(2))}}
 		if r.next(2) == 1 {
 			in.Bundle = Bundle{Name: "b", Kind: BundleKind(r.next(4)), Index: r.next(4) - 1, Count: 1 + r.next(3)}
 		}
@@ -42,7 +47,7 @@ func decode(r *bytesReader, graph *topology.Graph, lastPlan PlanRequest) Input {
 		}
 		return in
 	case 1:
-		in := Watch{Group: group, Rank: rank, DataAddr: addr, Stream: uint64(r.next(8)), Entered: epoch, OnlyRails: r.next(2) == 1}
+		in := Watch{Group: group, Rank: rank, DataAddr: addr, Proven: addr.Addr(), Stream: uint64(r.next(8)), Entered: epoch, OnlyRails: r.next(2) == 1}
 		for range r.next(3) {
 			in.Rails = append(in.Rails, Rail{Name: "r", Address: addr.Addr(), Fault: "no carrier"[:10*r.next(2)]})
 		}

@@ -105,6 +105,9 @@ func (c *Core) nextTurn() bool {
 
 // turnAsked has a draft wait for its turn.
 func (c *Core) turnAsked(in Turn) {
+	if c.drafts[in.Req] != nil {
+		return // it waits already, or has its turn
+	}
 	err := c.book.Check(in.Owner, quota.Waiting, 1)
 	if err == nil {
 		err = c.book.Spend(c.now, in.Owner)
