@@ -152,7 +152,10 @@ func identify(ctx context.Context) (pki.Identity, error) {
 
 // tap refuses calls before anything of their messages is read.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	if _, err := g.admit(ctx, info.FullMethodName); err != nil {
+	admitted, err := g.admit(ctx, info.FullMethodName)
+	if err != nil {
+		of, _ := withRequest(admitted)
+		g.record(of, info.FullMethodName, nil, nil, err)
 		return nil, toStatus(err)
 	}
 	return ctx, nil
