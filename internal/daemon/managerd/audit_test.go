@@ -118,7 +118,7 @@ func TestAudit(t *testing.T) {
 		{"msg": "Create", "role": "host", "name": "h1", "object": "foreign", "outcome": "denied"},
 		{"msg": "Create", "role": "host", "name": "h1", "object": "session", "detail": "members=4", "outcome": "done"},
 		{"msg": "Watch", "role": "host", "name": "h1", "group": group, "detail": "rank=0 data=127.0.0.1:9", "outcome": "denied"},
-		{"msg": "DrainSwitch", "role": "host", "name": "h1", "object": "leaf-0", "outcome": "denied"},
+		{"msg": "DrainSwitch", "role": "host", "name": "h1", "outcome": "denied"},
 		{"msg": "DrainSwitch", "role": "operator", "name": "me", "object": "leaf-1", "detail": "on=true", "outcome": "done"},
 		{"msg": "EditTopology", "role": "operator", "name": "me", "object": "patch.yaml", "detail": `version=1 dry-run=false changes=["spine-1 taken out of use"]`, "outcome": "done"},
 		{"msg": "EditTopology", "role": "operator", "name": "me", "object": "wrong.yaml", "outcome": "failed"},
