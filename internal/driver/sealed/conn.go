@@ -134,6 +134,9 @@ func (c *Conn) open(all map[place]*edge, p *transport.Packet) {
 	if size == 0 {
 		size = len(p.Data)
 	}
+	if len(p.Data) == 0 {
+		c.refused.Add(1) // a datagram without a byte
+	}
 	at := 0
 	for rest := p.Data; len(rest) > 0; {
 		one := rest[:min(size, len(rest))]
