@@ -1,0 +1,22 @@
+package attack_test
+
+import "testing"
+
+// TestAttack: nobody forges a number, a name or a death.
+func TestAttack(t *testing.T) {
+	f := newFabric(t)
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"packets", f.testPackets},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			whole := f.T
+			defer func() { f.T = whole }()
+			f.T = t
+			part.run(t)
+		})
+	}
+	f.matrix.log(t)
+}
