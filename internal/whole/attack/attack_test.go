@@ -10,6 +10,8 @@ func TestAttack(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"packets", f.testPackets},
+		{"greetings", f.testGreetings},
+		{"frames", f.testFrames},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			whole := f.T

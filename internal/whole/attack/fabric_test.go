@@ -340,7 +340,7 @@ func (f *fabric) alive(t *testing.T) {
 		if lives := f.lives(h); lives != f.zone {
 			t.Errorf("%s sees %s, before it was %s", h.Name(), lives, f.zone)
 		}
-		if n := h.Connections(); n.Dead > 0 || n.Restarts > 0 {
+		if n := h.Connections(); n.Dead > 0 { // restarts are mallory's, in any incarnation it likes
 			t.Errorf("%s: %+v", h.Name(), n)
 		}
 	}
