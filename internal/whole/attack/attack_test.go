@@ -12,6 +12,8 @@ func TestAttack(t *testing.T) {
 		{"packets", f.testPackets},
 		{"greetings", f.testGreetings},
 		{"frames", f.testFrames},
+		{"roles", f.testRoles},
+		{"hosts", f.testHosts},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			whole := f.T
