@@ -14,6 +14,8 @@ func TestAttack(t *testing.T) {
 		{"frames", f.testFrames},
 		{"roles", f.testRoles},
 		{"hosts", f.testHosts},
+		{"zone", f.testZone},
+		{"key", f.testKey},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			whole := f.T
