@@ -16,6 +16,7 @@ func TestAttack(t *testing.T) {
 		{"hosts", f.testHosts},
 		{"zone", f.testZone},
 		{"key", f.testKey},
+		{"servers", f.testServers},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			whole := f.T
