@@ -70,12 +70,13 @@ func (f *fabric) testServers(t *testing.T) {
 		t.Skip("in this version of server collectives a hop may send requests in their root's name")
 	}
 	random := rand.New(rand.NewPCG(21, 5))
-	services := make([]ran, 2)
+	services, nodes := make([]ran, 2), make([]*scoll.Node, 2)
 	for i := range services {
 		n, err := scoll.On(f.hosts[i], scoll.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		nodes[i] = n
 		if _, err := n.Register(service, services[i].callbacks()); err != nil {
 			t.Fatal(err)
 		}
@@ -155,6 +156,7 @@ func (f *fabric) testServers(t *testing.T) {
 		}
 	})
 	for i := range services {
+		f.until("all requests have ended", func() bool { return nodes[i].Counters().Requests == 0 })
 		services[i].mu.Lock()
 		if others := slices.DeleteFunc(slices.Clone(services[i].roots), func(root string) bool { return root == mallory }); len(others) > 0 {
 			t.Errorf("h%d has run requests in the names of %v", i, others)
