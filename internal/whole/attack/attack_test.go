@@ -12,6 +12,7 @@ func TestAttack(t *testing.T) {
 		{"packets", f.testPackets},
 		{"greetings", f.testGreetings},
 		{"frames", f.testFrames},
+		{"streams", f.testStreams},
 		{"roles", f.testRoles},
 		{"hosts", f.testHosts},
 		{"zone", f.testZone},
