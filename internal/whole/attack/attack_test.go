@@ -10,6 +10,7 @@ func TestAttack(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"packets", f.testPackets},
+		{"plain packets in view", f.testPlain},
 		{"greetings", f.testGreetings},
 		{"frames", f.testFrames},
 		{"streams", f.testStreams},

@@ -118,6 +118,7 @@ func newFabric(t *testing.T) *fabric {
 	}
 	f.manager, err = managerd.Start(managerd.Config{
 		Topology: g, Agents: addresses, Listen: "127.0.0.1:0", Heartbeat: patience, Verify: -1,
+		Core:  manager.Config{ReleaseGrace: time.Millisecond},
 		Trust: f.source(pki.Identity{Role: pki.Manager, Name: "m"}),
 	})
 	if err != nil {
@@ -136,7 +137,7 @@ func newFabric(t *testing.T) *fabric {
 		return err == nil && !slices.ContainsFunc(fabric.Nodes, func(n rpc.FabricNode) bool { return n.Switch != nil && !n.Switch.Connected })
 	})
 	f.join()
-	f.form()
+	f.formAll()
 	return f
 }
 
@@ -192,43 +193,48 @@ func (f *fabric) join() {
 	f.zone = f.lives(f.hosts[0])
 }
 
-// form forms the groups, each on a tree of switches.
-func (f *fabric) form() {
-	for _, wanted := range groups {
-		g := &group{name: wanted.name, comms: make([]*hostlib.Communicator, len(wanted.hosts))}
-		var members []hostlib.Member
-		for _, i := range wanted.hosts {
-			members = append(members, f.hosts[i].Member())
-		}
-		options := append([]hostlib.GroupOption{hostlib.OnTree()}, wanted.options...)
-		f.each(len(members), func(rank int) error {
-			c, err := f.hosts[wanted.hosts[rank]].Communicator(f.ctx, g.name, members, options...)
-			g.comms[rank] = c
-			return err
+// form forms a group on a tree of switches.
+func (f *fabric) form(name string, hosts []int, options ...hostlib.GroupOption) *group {
+	f.Helper()
+	g := &group{name: name, comms: make([]*hostlib.Communicator, len(hosts))}
+	var members []hostlib.Member
+	for _, i := range hosts {
+		members = append(members, f.hosts[i].Member())
+	}
+	options = append([]hostlib.GroupOption{hostlib.OnTree()}, options...)
+	f.each(len(members), func(rank int) error {
+		c, err := f.hosts[hosts[rank]].Communicator(f.ctx, g.name, members, options...)
+		g.comms[rank] = c
+		return err
+	})
+	for _, i := range hosts {
+		all := f.taps[f.hosts[i].Name()]
+		g.taps = append(g.taps, all[len(all)-1])
+	}
+	for rank, c := range g.comms {
+		f.until(fmt.Sprintf("rank %d of %s is on a tree of switches", rank, g.name), func() bool {
+			via, _ := c.Transport()
+			return via == hostlib.Offload
 		})
-		for _, i := range wanted.hosts {
-			all := f.taps[f.hosts[i].Name()]
-			g.taps = append(g.taps, all[len(all)-1])
+	}
+	for _, s := range f.summaries() {
+		if strings.HasPrefix(s.Name, name+"/") {
+			g.number = s.Group
 		}
-		for rank, c := range g.comms {
-			f.until(fmt.Sprintf("rank %d of %s is on a tree of switches", rank, g.name), func() bool {
-				via, _ := c.Transport()
-				return via == hostlib.Offload
-			})
-		}
-		f.groups = append(f.groups, g)
+	}
+	if g.number == 0 {
+		f.Fatalf("the manager has no group %s", name)
+	}
+	return g
+}
+
+// formAll forms the groups.
+func (f *fabric) formAll() {
+	f.Helper()
+	for _, wanted := range groups {
+		f.groups = append(f.groups, f.form(wanted.name, wanted.hosts, wanted.options...))
 	}
 	f.list = f.summaries()
-	for _, g := range f.groups {
-		for _, s := range f.list {
-			if strings.HasPrefix(s.Name, g.name+"/") {
-				g.number = s.Group
-			}
-		}
-		if g.number == 0 {
-			f.Fatalf("the manager has no group %s: %+v", g.name, f.list)
-		}
-	}
 }
 
 // each calls all ranks at once.

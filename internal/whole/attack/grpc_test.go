@@ -330,6 +330,13 @@ func (f *fabric) testHosts(t *testing.T) {
 				f.noNews(t, r, request, answers, err)
 			}
 		}
+		for _, g := range f.groups { // a group of mallory's own, under the victims' name
+			request := &pb.CreateGroupRequest{Name: f.name(g), Members: []string{mallory, "h0"}, ChunkBytes: 1432, Window: 64}
+			answers, err := f.call(mallorys, services.ByName("CreateGroup"), request)
+			if f.noNews(t, r, request, answers, err); status.Code(err) != codes.AlreadyExists {
+				t.Errorf("a group that has the name of another: %v", err)
+			}
+		}
 	})
 	own := connect(t, f.manager.Addr(), credentials.NewTLS(f.source(pki.Identity{Role: pki.Host, Name: "h1"}).Client(pki.Want{})))
 	f.under(t, func() {

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // headerFields are those of every packet of a tree, and what follows.
@@ -213,9 +215,9 @@ func (f *fabric) testPackets(t *testing.T) {
 			f.atMember(t, r, g, 0, outsider, down)
 			silent(t, socket)
 
-			// Who has the network's view, and sends from the member's address.
-			r = f.matrix.of("the network's view", protocol)
+			// Who has the network's view, and sends from the member's address. See testPlain.
 			if !isPlain {
+				r = f.matrix.of("the network's view", protocol)
 				// A copy of a packet changes nothing, and is not counted as forged.
 				isCopy := func(x forged) bool { return slices.Equal(x.bytes, own) || slices.Equal(x.bytes, came) }
 				f.atSwitch(t, r, g, slices.DeleteFunc(slices.Clone(up), isCopy), func(b []byte) { g.taps[0].send(leaf, b) })
@@ -240,4 +242,55 @@ func (f *fabric) testPackets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// testPlain: who has the network's view of a group whose packets are plain, its cookies included, forges
+// its packets. It changes that group's results, or ends it, and nothing else.
+func (f *fabric) testPlain(t *testing.T) {
+	random := rand.New(rand.NewPCG(21, 7))
+	lost := f.form("given up", []int{0, 1, 3, 4})
+	r := f.matrix.of("the network's view", "packets, plain")
+	run := func(ranks []int) (requests []*hostlib.Request) {
+		for _, rank := range ranks {
+			v := make([]int64, elements)
+			requests = append(requests, hostlib.StartAllreduce(lost.comms[rank], reduce.Sum, v, v))
+		}
+		return requests
+	}
+	for _, q := range run([]int{0, 1, 2, 3}) {
+		if _, err := q.Wait(f.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.under(t, func() {
+		requests := run([]int{0, 1, 2}) // rank 3 never comes
+		own, leaf, came := lost.taps[0].seen()
+		theirs, _, _ := lost.taps[1].seen()
+		var up, down []forged
+		for _, m := range packets(t, own) {
+			up = append(up, m.forge(theirs, random)...)
+		}
+		for _, m := range packets(t, came) {
+			down = append(down, m.forge(theirs, random)...)
+		}
+		for _, x := range up {
+			lost.taps[0].send(leaf, x.bytes)
+			r.in += len(x.bytes)
+		}
+		for _, x := range down {
+			lost.taps[0].deliver(leaf, [][]byte{slices.Clone(x.bytes)})
+			r.in += len(x.bytes)
+		}
+		r.tried += len(up) + len(down)
+		f.until("the member has got all", func() bool { return lost.taps[0].taken.Load() == int64(len(down)) || lost.comms[0].Err() != nil })
+		refused, _ := f.dropped(lost.number)
+		r.refused += refused + int(lost.comms[0].Stats().Session.Discarded) // of which are some by its own doing
+		for _, c := range lost.comms {
+			c.Abort("it is given up")
+		}
+		for _, q := range requests {
+			_, _ = q.Wait(f.ctx) // whatever came of it
+		}
+		f.until("the manager has released the group", func() bool { return len(f.summaries()) == len(f.list) })
+	})
 }
