@@ -18,6 +18,7 @@ func TestAttack(t *testing.T) {
 		{"hosts", f.testHosts},
 		{"zone", f.testZone},
 		{"key", f.testKey},
+		{"links", f.testLinks},
 		{"servers", f.testServers},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -72,6 +72,7 @@ type fabric struct {
 	list     []manager.Summary // the manager's groups before any attack
 	zone     string            // the lives in it, likewise
 	matrix   matrix
+	calls    uint64 // of mallory, whose numbers rise
 }
 
 func (f *fabric) source(i pki.Identity) *pki.Source {

@@ -168,39 +168,47 @@ func (f *fabric) testKey(t *testing.T) {
 		}
 	}
 	f.under(t, func() {
-		view, err := h.Members().View(f.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, boot := range []bool{false, true} {
 			me := gossip.Entry{Key: own.Key(), ID: []byte(own), Version: gossip.Version{Incarnation: 1, Minor: 1}}
 			ask(&gossip.Packet{Type: gossip.DiscoveryRequest, From: me, Nonce: 1, Boot: boot})
 		}
-		for _, m := range view {
-			id := gossip.ID(m.Name + "@" + m.Addr.String())
-			now := gossip.Version{Incarnation: m.Version.Incarnation, Minor: m.Version.Minor}
-			for _, v := range []gossip.Version{
-				now, {Incarnation: now.Incarnation, Minor: now.Minor + 1}, {Incarnation: now.Incarnation, Minor: gossip.MaxMinor},
-				{Incarnation: now.Incarnation + 1, Minor: 1}, {Incarnation: math.MaxInt64, Minor: 1}, {Incarnation: 1, Minor: 1},
-			} {
-				them := gossip.Reference{Key: id.Key(), Version: v}
-				entry := gossip.Entry{Key: id.Key(), ID: []byte(id), Version: v}
-				target := gossip.ID("h0@" + h.Addr()).Key()
-				for _, p := range []gossip.Packet{
-					{Type: gossip.Update, Leaves: []gossip.Departure{{Reference: them}}},
-					{Type: gossip.Update, Alives: []gossip.Entry{entry}},
-					{Type: gossip.Update, Suspicions: []gossip.Suspicion{{Reporter: own.Key(), Suspect: them}}},
-					{Type: gossip.Update, Suspicions: []gossip.Suspicion{{Reporter: gossip.ID("h4@" + f.hosts[4].Addr()).Key(), Suspect: them}}},
-					{Type: gossip.Probe, From: entry, Target: target, Nonce: 1, About: gossip.Reference{Version: v}},
-					{Type: gossip.Echo, About: them, Nonce: 1},
-					{Type: gossip.Nack, About: them, Nonce: 1},
-					{Type: gossip.DiscoveryRequest, From: entry, Nonce: 1},
-					{Type: gossip.DiscoveryRequest, From: entry, Nonce: 1, Boot: true, Stealth: true},
-					{Type: gossip.DiscoveryReply, From: entry, Nonce: 1, Boot: true},
-				} {
-					ask(&p)
-				}
-			}
+		for _, p := range f.claims(own) {
+			ask(&p)
 		}
 	})
+}
+
+// claims are what node own may say of the nodes of the zone to h0: that each has left, is dead, suspected, or
+// in another version; and in its name.
+func (f *fabric) claims(own gossip.ID) (all []gossip.Packet) {
+	f.Helper()
+	view, err := f.hosts[0].Members().View(f.ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	h0, h4 := gossip.ID("h0@"+f.hosts[0].Addr()).Key(), gossip.ID("h4@"+f.hosts[4].Addr()).Key()
+	for _, m := range view {
+		id := gossip.ID(m.Name + "@" + m.Addr.String())
+		now := gossip.Version{Incarnation: m.Version.Incarnation, Minor: m.Version.Minor}
+		for _, v := range []gossip.Version{
+			now, {Incarnation: now.Incarnation, Minor: now.Minor + 1}, {Incarnation: now.Incarnation, Minor: gossip.MaxMinor},
+			{Incarnation: now.Incarnation + 1, Minor: 1}, {Incarnation: math.MaxInt64, Minor: 1}, {Incarnation: 1, Minor: 1},
+		} {
+			them := gossip.Reference{Key: id.Key(), Version: v}
+			entry := gossip.Entry{Key: id.Key(), ID: []byte(id), Version: v}
+			all = append(all,
+				gossip.Packet{Type: gossip.Update, Leaves: []gossip.Departure{{Reference: them}}},
+				gossip.Packet{Type: gossip.Update, Alives: []gossip.Entry{entry}},
+				gossip.Packet{Type: gossip.Update, Suspicions: []gossip.Suspicion{{Reporter: own.Key(), Suspect: them}}},
+				gossip.Packet{Type: gossip.Update, Suspicions: []gossip.Suspicion{{Reporter: h4, Suspect: them}}},
+				gossip.Packet{Type: gossip.Probe, From: entry, Target: h0, Nonce: 1, About: gossip.Reference{Version: v}},
+				gossip.Packet{Type: gossip.Echo, About: them, Nonce: 1},
+				gossip.Packet{Type: gossip.Nack, About: them, Nonce: 1},
+				gossip.Packet{Type: gossip.DiscoveryRequest, From: entry, Nonce: 1},
+				gossip.Packet{Type: gossip.DiscoveryRequest, From: entry, Nonce: 1, Boot: true, Stealth: true},
+				gossip.Packet{Type: gossip.DiscoveryReply, From: entry, Nonce: 1, Boot: true},
+			)
+		}
+	}
+	return all
 }
