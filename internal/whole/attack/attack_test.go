@@ -20,6 +20,7 @@ func TestAttack(t *testing.T) {
 		{"key", f.testKey},
 		{"links", f.testLinks},
 		{"servers", f.testServers},
+		{"admin", f.testAdmin},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			whole := f.T
