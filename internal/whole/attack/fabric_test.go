@@ -77,7 +77,9 @@ type fabric struct {
 
 func (f *fabric) source(i pki.Identity) *pki.Source {
 	f.Helper()
-	s, err := pki.Load(filepath.Join(f.dir, pki.CertFile(i)), filepath.Join(f.dir, pki.KeyFile(i)), filepath.Join(f.dir, pki.AuthorityFile), nil)
+	s, err := pki.Load(pki.Files{
+		Cert: filepath.Join(f.dir, pki.CertFile(i)), Key: filepath.Join(f.dir, pki.KeyFile(i)), CA: filepath.Join(f.dir, pki.AuthorityFile),
+	}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
