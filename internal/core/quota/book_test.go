@@ -32,11 +32,10 @@ type oracle struct {
 }
 
 type taken struct {
-	host  string
-	r     Resource
-	n     int
-	at    core.Time
-	spent map[string]core.Time // of Plans: when it is paid back, by account
+	host string
+	r    Resource
+	n    int
+	at   core.Time
 }
 
 func (o *oracle) accounts(host string) map[string]Limits {

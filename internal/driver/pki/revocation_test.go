@@ -173,7 +173,7 @@ func TestAnOverdueListStaysInForce(t *testing.T) {
 		revoke(t, lists, a, time.Hour, bad.cert)
 		var log bytes.Buffer
 		server := issue(t, a, agentID, -time.Hour, 24*time.Hour).withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
-		if due := server.ListsDue(); due.Sub(time.Now()).Round(time.Minute) != time.Hour {
+		if due := server.ListsDue(); time.Until(due).Round(time.Minute) != time.Hour {
 			t.Errorf("due %v", due)
 		}
 		s, _ := join(t, server, good.load(t, nil))

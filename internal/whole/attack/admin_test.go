@@ -37,6 +37,7 @@ func (f *fabric) testAdmin(t *testing.T) {
 			r.refused++
 			return
 		}
+		defer func() { _ = a.Body.Close() }()
 		r.answered++
 		method, _, _ := strings.Cut(string(b), " ")
 		if method != http.MethodGet && method != http.MethodHead && a.ContentLength != 0 {
