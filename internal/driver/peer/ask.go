@@ -20,6 +20,7 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	p := h.newPath(0)
+	defer p.close(errNamed) // also of its certificate nobody needs to know any more
 	a, err := p.call(ctx, h.cfg.Dial, address, &peering.Action{Greeting: greeting.Greeting{
 		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.Incarnation(), Call: 1,
 	}})

@@ -100,6 +100,9 @@ func parseList(der []byte) (*list, error) {
 		if slices.Equal(e.Id, oidDelta) {
 			return nil, errors.New("it has only the changes since another list: a complete one is needed")
 		}
+		if e.Critical { // of only some certificates or reasons (2.5.29.28), say
+			return nil, fmt.Errorf("it has the critical extension %v, which is not supported: a list of all that the authority has revoked is needed", e.Id)
+		}
 	}
 	l := &list{RevocationList: parsed, serials: map[string]*x509.RevocationListEntry{}, signed: map[[sha256.Size]byte]bool{}}
 	for i := range parsed.RevokedCertificateEntries {

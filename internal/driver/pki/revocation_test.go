@@ -130,6 +130,7 @@ func TestBrokenLists(t *testing.T) {
 	lists := filepath.Join(t.TempDir(), "revoked.pem")
 	whole := listOf(t, a, time.Hour, bad.cert)
 	delta := newTree(t).list(t, nil, pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 27}, Critical: true, Value: []byte{2, 1, 1}})
+	part := newTree(t).list(t, nil, pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 28}, Critical: true, Value: []byte{0x30, 3, 0x81, 1, 0xff}})
 	for name, c := range map[string]struct {
 		text []byte
 		says string
@@ -140,6 +141,7 @@ func TestBrokenLists(t *testing.T) {
 		"no list":        {a.PEM(), "0 revocation lists begin in it"},
 		"not DER":        {[]byte("revoked: all"), "revocation list 1"},
 		"delta":          {delta, "only the changes"},
+		"of users alone": {part, "critical extension 2.5.29.28"},
 	} {
 		write(t, lists, c.text)
 		if s, err := pki.Load(pki.Files{Cert: own.cert, Key: own.key, CA: own.ca, Revoked: lists}, nil); !errors.Is(err, pki.ErrFile) || !strings.Contains(err.Error(), c.says) {
