@@ -38,7 +38,7 @@ type groupOptions struct {
 // the way is dropped, and counted. The manager gives the communicator switches that can check this; on
 // others it stays on hosts, whose connections are authenticated by TLS, and Explain says so.
 // docs/trust.md reports what it protects from, docs/benchmarks.md what it costs. A packet has room for
-// up to 48 bytes less.
+// up to 39 bytes less.
 func Authenticated() GroupOption {
 	return func(t *groupOptions) { t.protection = max(t.protection, wire.Authenticated) }
 }

@@ -115,6 +115,34 @@ func TestMovedToAnother(t *testing.T) {
 	}
 }
 
+// TestMovedWhilePlanned: nor is a tree committed to if a member names another's address after the plan
+// was made.
+func TestMovedWhilePlanned(t *testing.T) {
+	graph := must(topology.Read(strings.NewReader(addressedFabric), "fabric.yaml"))
+	w := newWorld(graph, Config{MinWindow: 2, Certified: true}, 1000)
+	for i := range w.agents {
+		w.connect(i)
+	}
+	commits, prepares := 0, 0
+	w.watcher = func(o *Output) { commits, prepares = commits+len(o.Commits), prepares+len(o.Prepares) }
+	g := w.create("g", 8, 2, 3).Group
+	w.watchAll(g)
+	for range 3 {
+		w.plan()
+		w.store()
+	}
+	if prepares == 0 || commits > 0 {
+		t.Fatalf("%d Prepares and %d Commits", prepares, commits)
+	}
+	m := w.members[[2]uint32{g, 0}]
+	m.stream, m.addr = 1<<20, netip.MustParseAddrPort("10.0.1.1:5")
+	w.step(Watch{Group: g, DataAddr: m.addr, Proven: netip.MustParseAddr("10.9.0.1"), Stream: m.stream, Entered: m.entered})
+	w.run(time.Second)
+	if e, _ := w.core.Group(g); e.State != Refusing || !errors.Is(e.Refusal, ErrAddress) || commits > 0 || w.fault != nil {
+		t.Errorf("it is %v after %d Prepares and %d Commits: %v; %v", e.State, prepares, commits, e.Refusal, w.fault)
+	}
+}
+
 // TestRedrawnAddresses: once the topology knows a host's addresses, these count.
 func TestRedrawnAddresses(t *testing.T) {
 	w := newWorld(must(topology.Read(strings.NewReader(addressedFabric), "fabric.yaml")), Config{MinWindow: 2}, 1000)

@@ -133,6 +133,10 @@ func (c *Core) tryCommit(g *group) {
 	if t.stage != TreePrepared || t.members != nil || g.watching < len(g.members) {
 		return
 	}
+	if why := c.foreign(g); why != nil { // a member may have named another since the plan was made
+		c.fail(g, why)
+		return
+	}
 	t.members = make([]netip.AddrPort, len(g.members))
 	for rank := range g.members {
 		t.members[rank] = c.memberFrom(g, t, uint32(rank))

@@ -41,20 +41,23 @@ type forgery struct {
 // take takes counters, and returns the alarms that begin or are over, and how many packets are new.
 func (f *forgeries) take(now time.Time, sites []manager.SiteState, epochs []rpc.EpochTraffic) (alarms []forgery, fresh uint64) {
 	counted, standing := map[treeEdge]uint64{}, map[treeEdge]bool{}
-	past := now.Sub(f.at).Seconds()
+	past := max(now.Sub(f.at), 100*time.Millisecond).Seconds()
 	for i := range epochs {
 		e := &epochs[i]
 		at := slices.IndexFunc(sites, func(s manager.SiteState) bool { return s.Group == e.Group && s.Epoch == e.Epoch })
 		look := func(child int, n uint64) {
 			edge := treeEdge{e.Group, e.Epoch, child}
 			counted[edge] = n
+			if f.at.IsZero() { // what was before this connection may have been counted
+				return
+			}
 			if n < f.counted[edge] { // the agent has started again
 				f.counted[edge] = 0
 			}
 			more := n - f.counted[edge]
 			fresh += more
 			rate := float64(more) / past
-			standing[edge] = !f.at.IsZero() && rate >= forgedRate
+			standing[edge] = rate >= forgedRate
 			if standing[edge] == f.standing[edge] {
 				return
 			}
@@ -74,6 +77,11 @@ func (f *forgeries) take(now time.Time, sites []manager.SiteState, epochs []rpc.
 		}
 		if e.Parent != nil {
 			look(-1, e.Parent.Forged)
+		}
+	}
+	for edge := range f.standing {
+		if _, isThere := counted[edge]; !isThere { // its tree is gone
+			alarms = append(alarms, forgery{treeEdge: edge, isOver: true})
 		}
 	}
 	f.at, f.counted, f.standing = now, counted, standing

@@ -26,7 +26,7 @@ func TestForgeries(t *testing.T) {
 		a, b, parent, fresh uint64
 		want                []forgery
 	}{
-		{5000, 0, 0, 5000, nil},
+		{5000, 0, 0, 0, nil},
 		{5000, 99, 0, 99, nil},
 		{5000, 199, 0, 100, []forgery{{treeEdge{7, 2, 1}, "job", 5, 10, false}}},
 		{5000, 1199, 2000, 3000, []forgery{{treeEdge{7, 2, -1}, "job", 9, 200, false}}},
@@ -38,7 +38,11 @@ func TestForgeries(t *testing.T) {
 			t.Errorf("step %d: %+v, %d; want %+v, %d", i, got, fresh, step.want, step.fresh)
 		}
 	}
-	if got, _ := f.take(now.Add(time.Second), sites, nil); got != nil || len(f.counted) != 0 {
-		t.Errorf("what is over is kept: %v, %v", got, f.counted)
+	look(500, 0, 50)
+	if got, _ := f.take(now.Add(time.Second), sites, nil); len(got) != 1 || got[0] != (forgery{treeEdge: treeEdge{7, 2, 0}, isOver: true}) || len(f.counted) != 0 {
+		t.Errorf("the tree is gone: %+v, %v", got, f.counted)
+	}
+	if got, fresh := f.take(now.Add(2*time.Second), sites, nil); got != nil || fresh != 0 {
+		t.Errorf("what is over is kept: %v, %d", got, fresh)
 	}
 }

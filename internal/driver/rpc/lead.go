@@ -44,6 +44,7 @@ type lead struct {
 type ledCalls struct {
 	running sync.WaitGroup
 	over    chan struct{} // closed when another term begins
+	ready   chan struct{} // closed when no call of an earlier term is under way any more
 }
 
 // take has a stream of a manager stand until the returned function is called.
@@ -53,23 +54,26 @@ func (l *lead) take(ctx context.Context, term uint64) (leave func(), err error) 
 	if term == 0 {
 		return func() {}, nil
 	}
-	former, err := l.begin(ctx, term)
+	ready, err := l.begin(ctx, term)
 	if err != nil {
 		return nil, err
 	}
-	if former != nil {
-		close(former.over)
-		former.running.Wait()
-	}
-	return func() {
+	leave = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.streams--
-	}, nil
+	}
+	select {
+	case <-ready:
+		return leave, nil
+	case <-ctx.Done():
+		leave()
+		return nil, fmt.Errorf("rpc: waiting for calls of the manager before: %w", context.Cause(ctx))
+	}
 }
 
-// begin counts a stream, and returns the calls of the term before if this one is another.
-func (l *lead) begin(ctx context.Context, term uint64) (former *ledCalls, err error) {
+// begin counts a stream, and returns what is closed when no call of a term before is under way.
+func (l *lead) begin(ctx context.Context, term uint64) (ready <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	from := whoCalls(ctx)
@@ -80,11 +84,24 @@ func (l *lead) begin(ctx context.Context, term uint64) (former *ledCalls, err er
 		return nil, fmt.Errorf("%w, %s; this one is %s", ErrLed, l.from, from)
 	}
 	if l.term != term {
-		former, l.calls = l.calls, &ledCalls{over: make(chan struct{})}
+		former := l.calls
+		l.calls = &ledCalls{over: make(chan struct{}), ready: make(chan struct{})}
+		go l.calls.await(former)
 	}
 	l.term, l.from = term, from
 	l.streams++
-	return former, nil
+	return l.calls.ready, nil
+}
+
+// await ends the calls of the term before, if there are any, and waits for their end, and for that of
+// those before them.
+func (c *ledCalls) await(former *ledCalls) {
+	if former != nil {
+		close(former.over)
+		<-former.ready
+		former.running.Wait()
+	}
+	close(c.ready)
 }
 
 func (l *lead) stale(from string, term uint64) error {
@@ -97,10 +114,18 @@ func (l *lead) stale(from string, term uint64) error {
 func (l *lead) call(ctx context.Context, term uint64) (_ context.Context, end func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	isReady := func() bool {
+		select {
+		case <-l.calls.ready:
+			return true
+		default:
+			return false
+		}
+	}
 	switch {
 	case term != 0 && term < l.term:
 		return nil, nil, l.stale(whoCalls(ctx), term)
-	case term == 0 || term != l.term:
+	case term == 0 || term != l.term || !isReady():
 		return nil, nil, ErrNotLeading
 	}
 	c := l.calls

@@ -46,7 +46,11 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 		if err != nil {
 			return err
 		}
-		added[place{epoch, edges[i].Peer, edges[i].Child}] = e
+		at := place{epoch, edges[i].Peer, edges[i].Child}
+		if added[at] != nil {
+			return fmt.Errorf("sealed: epoch %d has %v as child %d twice", epoch, at.peer, at.child)
+		}
+		added[at] = e
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,6 +58,11 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 		return fmt.Errorf("%w: epoch %d comes after %d", ErrRetired, epoch, c.retired)
 	}
 	if old := c.edges.Load(); old != nil {
+		for at, e := range *old {
+			if a := added[at]; a != nil && !a.equal(e) {
+				return fmt.Errorf("sealed: epoch %d has %v as child %d with another key or protection already", epoch, at.peer, at.child)
+			}
+		}
 		maps.Copy(added, *old)
 	}
 	c.edges.Store(&added)
@@ -64,16 +73,20 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 func (c *Conn) Retire(epoch uint32) { c.retire(epoch, epoch) }
 
 // RetireBefore forgets the keys of all epochs before one.
-func (c *Conn) RetireBefore(epoch uint32) { c.retire(0, epoch-1) }
+func (c *Conn) RetireBefore(epoch uint32) {
+	if epoch > 0 {
+		c.retire(0, epoch-1)
+	}
+}
 
 func (c *Conn) retire(first, last uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.retired = max(c.retired, last)
 	old := c.edges.Load()
 	if old == nil {
 		return
 	}
-	c.retired = max(c.retired, last)
 	left := maps.Clone(*old)
 	maps.DeleteFunc(left, func(p place, _ *edge) bool { return first <= p.epoch && p.epoch <= last })
 	c.edges.Store(&left)

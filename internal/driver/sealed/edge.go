@@ -38,6 +38,7 @@ type place struct {
 type edge struct {
 	isEncrypted bool
 	isDown      bool
+	key         wire.EdgeKey
 	out, in     cipher.AEAD
 	sent        atomic.Uint64 // counter of the last packet
 	highest     uint64        // of those that came; the reader's
@@ -54,11 +55,16 @@ func newEdge(e *Edge, p wire.Protection) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &edge{isEncrypted: p == wire.Encrypted, isDown: e.IsDown, out: up, in: down}
+	n := &edge{isEncrypted: p == wire.Encrypted, isDown: e.IsDown, key: e.Key, out: up, in: down}
 	if e.IsDown {
 		n.out, n.in = down, up
 	}
 	return n, nil
+}
+
+// equal reports whether two are the same neighbour by the same keys.
+func (e *edge) equal(o *edge) bool {
+	return e.key == o.key && e.isEncrypted == o.isEncrypted && e.isDown == o.isDown
 }
 
 func derive(k wire.EdgeKey, direction string) (cipher.AEAD, error) {

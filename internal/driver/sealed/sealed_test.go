@@ -260,6 +260,16 @@ func TestInstallAndRetire(t *testing.T) {
 	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{1}}}); err != nil || (*w.child.edges.Load())[place{4, parentAddr, 1}].sent.Load() != 1 {
 		t.Errorf("installed twice: %v, and the counter begins anew", err)
 	}
+	for what, edges := range map[string][]Edge{
+		"another key":       {{Peer: parentAddr, Child: 1, Key: wire.EdgeKey{2}}},
+		"another direction": {{Peer: parentAddr, Child: 1, IsDown: true, Key: wire.EdgeKey{1}}},
+		"twice":             {{Peer: otherAddr, Key: wire.EdgeKey{8}}, {Peer: otherAddr, Key: wire.EdgeKey{9}}},
+	} {
+		if err := w.child.Install(4, wire.Encrypted, edges); err == nil {
+			t.Errorf("installed: %s", what)
+		}
+	}
+	w.child.RetireBefore(0)
 	w.child.RetireBefore(4)
 	if (*w.child.edges.Load())[place{4, parentAddr, 1}] == nil {
 		t.Error("the epoch itself is retired")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ErrWoken is returned by a ReadBatch that was ended by Wake.
+// ErrWoken is returned by a ReadBatch that was ended by Wake, or that has dropped all that came.
 var ErrWoken = errors.New("transport: woken")
 
 // Packet is one datagram that was received, or a batch of them.

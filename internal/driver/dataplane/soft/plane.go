@@ -105,6 +105,7 @@ func (p *Plane) Install(socket uint64, c *switchreduce.Config) {
 	p.mu.Unlock()
 	t.enlarge(c)
 	if err := t.protect(c); err != nil {
+		p.forget(t, c.Epoch)
 		p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err})
 		return
 	}
