@@ -1,7 +1,6 @@
 package pki_test
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -71,7 +70,7 @@ func join(t *testing.T, server, client *pki.Source) (s, c *tls.Conn) {
 // other's certificate.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
+		var log logged
 		a := newAuthority(t)
 		server := issue(t, a, agentID, -time.Hour, 48*time.Hour).load(t, slog.New(slog.NewTextHandler(&log, nil)))
 		client := issue(t, a, managerID, -time.Hour, time.Hour).load(t, nil)

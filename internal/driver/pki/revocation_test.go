@@ -148,7 +148,7 @@ func TestBrokenLists(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", name, s, err, c.says)
 		}
 		write(t, lists, whole)
-		var log bytes.Buffer
+		var log logged
 		server := own.withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
 		write(t, lists, c.text)
 		for range 2 {
@@ -173,7 +173,7 @@ func TestAnOverdueListStaysInForce(t *testing.T) {
 		bad, good := issue(t, a, managerID, -time.Hour, 24*time.Hour), issue(t, a, hostID, -time.Hour, 24*time.Hour)
 		lists := filepath.Join(t.TempDir(), "revoked.pem")
 		revoke(t, lists, a, time.Hour, bad.cert)
-		var log bytes.Buffer
+		var log logged
 		server := issue(t, a, agentID, -time.Hour, 24*time.Hour).withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
 		if due := server.ListsDue(); time.Until(due).Round(time.Minute) != time.Hour {
 			t.Errorf("due %v", due)
@@ -183,7 +183,7 @@ func TestAnOverdueListStaysInForce(t *testing.T) {
 		defer f.release()
 		<-time.After(59 * time.Minute)
 		synctest.Wait()
-		if log.Len() > 0 {
+		if log.String() != "" {
 			t.Errorf("before: %q", log.String())
 		}
 		<-time.After(3*time.Hour + time.Minute)
