@@ -2,21 +2,14 @@ package settings_test
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,16 +21,11 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/discovery"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/quota"
-	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
-	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
-	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/driver/discoverer"
 	"github.com/tributary-fabric/tributary/internal/driver/gnmi/collector"
-	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/membership"
-	"github.com/tributary-fabric/tributary/p4"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
@@ -116,58 +104,8 @@ func TestGivenSpeed(t *testing.T) {
 	}
 }
 
-func TestP4Example(t *testing.T) {
-	a, err := settings.ReadAgentFile(examples + "agent-p4.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := a.Config()
-	if err != nil || c.Validate() != nil {
-		t.Fatal(err, c.Validate())
-	}
-	if c.Capability != pipeline.Limits() || c.Target.Device != 1 || len(c.Ports) != 1 || c.Ports[0] != (portmap.Spec{Interface: "leaf-0-eth*"}) {
-		t.Errorf("read %+v, %+v", c, c.Target)
-	}
-	c.AllowPlaintext = false
-	if err := c.Validate(); !errors.Is(err, rpc.ErrPlaintext) {
-		t.Errorf("without certificates: %v", err)
-	}
-}
-
 // TestPortsAndRoutesByHand are those of a target whose ports are no interfaces here,
 // and beside interfaces.
-func TestPortsAndRoutesByHand(t *testing.T) {
-	const head = "version: 1\nswitch: s\nplaintext: true\npipeline: p4\np4runtime: {address: 'a:1'}\n"
-	const byHand = "  - {number: 1, address: 10.0.0.0, mac: '02:00:00:00:00:02'}\n"
-	const routes = "routes: [{prefix: 10.0.0.17/32, port: %d, mac: '02:00:00:00:08:02'}]\n"
-	port := p4.Port{Number: 1, Addr: netip.MustParseAddr("10.0.0.0"), MAC: p4.MAC{2, 0, 0, 0, 0, 2}}
-	route := p4.Route{Prefix: netip.MustParsePrefix("10.0.0.17/32"), Port: 1, MAC: p4.MAC{2, 0, 0, 0, 8, 2}}
-	read := func(text string) agentd.Config {
-		t.Helper()
-		a, err := settings.ReadAgent(strings.NewReader(text), "f")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := a.Config()
-		if err != nil || c.Validate() != nil {
-			t.Fatal(err, c.Validate())
-		}
-		return c
-	}
-	c := read(head + "ports:\n" + byHand + fmt.Sprintf(routes, 1))
-	if len(c.Ports) != 0 || !slices.Equal(c.Target.Ports, []p4.Port{port}) || !slices.Equal(c.Target.Routes, []p4.Route{route}) {
-		t.Errorf("by hand alone: %+v, %+v", c.Ports, c.Target)
-	}
-	c = read(head + "ports:\n  - {interface: eth7, address: 10.0.0.16}\n" + byHand + fmt.Sprintf(routes, 7))
-	route.Port = 7
-	specs := []portmap.Spec{
-		{Interface: "eth7", Addr: netip.MustParseAddr("10.0.0.16")}, {Number: 1, Addr: port.Addr, MAC: port.MAC},
-	}
-	if !slices.Equal(c.Ports, specs) || len(c.Target.Ports) != 0 || !slices.Equal(c.Routes, []p4.Route{route}) {
-		t.Errorf("beside an interface: %+v, %+v, %+v", c.Ports, c.Routes, c.Target)
-	}
-}
-
 // The examples' comments are settings, too.
 func TestCommentedSettings(t *testing.T) {
 	for _, file := range []string{"manager.yaml", "agent.yaml"} {
@@ -220,43 +158,6 @@ func TestLeast(t *testing.T) {
 
 // TestMembershipSettings: all that a file says of the membership is in the node's
 // configuration.
-func TestMembershipSettings(t *testing.T) {
-	const text = `version: 1
-topology: four-switches:2
-membership:
-  name: m
-  listen: 10.0.0.1:7946
-  bootstrap: [10.0.0.2:7946]
-  zone: 7
-  supervisors: [10.0.0.3:7946, 10.0.0.4:7946]
-  state: start
-  tls: {certificate: c.pem, key: k.pem, authority: ca.pem}
-  plaintext: true
-  timing: {tau: 1ms, heartbeat: 2s, grace: 3s, confirm: 4ms, dial: 5s, theta: 2, random: 6, successors: 3, health: off, stealth: off}
-  hierarchy: {delegates: 3, supervisors: 4, settle: 1s, patience: 2s, retry: 3s, beat: 4s, silence: 5, linger: 6s}
-`
-	m, err := settings.ReadManager(strings.NewReader(text), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := m.Membership.Config()
-	want := membership.Config{
-		Name: "m", Listen: "10.0.0.1:7946", Bootstrap: []string{"10.0.0.2:7946"}, Zone: 7, Supervisors: []string{"10.0.0.3:7946", "10.0.0.4:7946"}, State: "start",
-		TLS: &membership.TLS{Cert: "c.pem", Key: "k.pem", CA: "ca.pem"}, AllowPlaintext: true,
-		Timing: membership.Timing{
-			Tau: time.Millisecond, Heartbeat: 2 * time.Second, Grace: 3 * time.Second, Confirm: 4 * time.Millisecond, Dial: 5 * time.Second,
-			Theta: 2, Random: 6, Successors: 3, Health: -1, Stealth: -1,
-		},
-		Hierarchy: membership.Hierarchy{
-			Delegates: 3, Supervisors: 4, Settle: time.Second, Patience: 2 * time.Second, Retry: 3 * time.Second,
-			Beat: 4 * time.Second, Silence: 5, Linger: 6 * time.Second,
-		},
-	}
-	if err != nil || !reflect.DeepEqual(c, want) {
-		t.Errorf("%+v, %v; want %+v", c, err, want)
-	}
-}
-
 // TestDiscoverySettings: all that a file says of discovery is in its configuration; without
 // a topology the fabric begins with nothing.
 func TestDiscoverySettings(t *testing.T) {
@@ -311,63 +212,8 @@ discovery:
 }
 
 // TestNode reads the example, and a file with a name.
-func TestNode(t *testing.T) {
-	n, err := settings.ReadNodeFile(examples + "node.yaml")
-	if err != nil || n.Membership.Name != "" || len(n.Membership.Bootstrap) != 3 || n.Membership.Zone != 1 || n.Admin.Listen != "127.0.0.1:7482" || n.Log.Level != "info" {
-		t.Errorf("%+v, %v", n, err)
-	}
-	n, err = settings.ReadNode(strings.NewReader("version: 1\nmembership: {name: a, timing: {stealth: off}}\n"), "f")
-	if err != nil || n.Membership.Name != "a" || n.Membership.Timing.Stealth != -1 {
-		t.Errorf("%+v, %v", n, err)
-	}
-	for text, want := range map[string]string{
-		"version: 1\n": "f:1: membership is missing", "version: 1\nmembership: {zone: 3, management: true}\n": "f:2: membership: membership: invalid configuration: zone 3",
-		"version: 1\nmembership: {}\nstore: a\n":                                  "f:3: store: unknown field",
-		"version: 1\nmembership: {tls: {certificate: a, key: b, authority: c}}\n": "f:2: membership: tls does not seal datagrams",
-	} {
-		if _, err := settings.ReadNode(strings.NewReader(text), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-}
-
 // TestMembershipKeys reads what a file of keys has when the configuration of a
 // node is made.
-func TestMembershipKeys(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "keys")
-	m := settings.Membership{Name: "m", Listen: "127.0.0.1:0", Keys: file, Encrypt: true}
-	if _, err := m.Config(); !errors.Is(err, membership.ErrConfig) || !strings.Contains(err.Error(), file) {
-		t.Errorf("without the file: %v", err)
-	}
-	secret := strings.Repeat("0f", 32)
-	for text, want := range map[string]string{
-		"": "no keys", "1:" + secret[2:]: ":1: want", "# a\n16:" + secret: ":2: want", "x": ":1: want",
-		"1:" + secret + "\n1:" + secret: "each once",
-	} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Config(); !errors.Is(err, membership.ErrConfig) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), secret[2:]) {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-	if err := os.WriteFile(file, []byte("# new, old\n\n2:"+secret+"\n 1:"+strings.Repeat("00", 32)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := m.Config()
-	if err != nil || len(c.Keys) != 2 || c.Keys[0].Number != 2 || c.Keys[0].Secret[31] != 15 || c.Keys[1].Number != 1 {
-		t.Errorf("%+v, %v", c, err)
-	}
-}
-
-// wrong is a file and its errors, in their order.
-type wrong struct {
-	name, text string
-	want       error
-	messages   []string
-	schema     bool // whether the schema sees it, too
-}
-
 func check(t *testing.T, tests []wrong, schema []byte, read func(io.Reader, string) error) {
 	t.Helper()
 	compiled := compile(t, schema)
@@ -672,98 +518,8 @@ func TestVerify(t *testing.T) {
 }
 
 // TestTargetGNMI is for targets that report their ports themselves.
-func TestTargetGNMI(t *testing.T) {
-	for text, want := range map[string]string{
-		"ports: [{interface: '1/1/*'}]\np4runtime: {address: 'a:1', gnmi: '127.0.0.1:9339'}\n":                                     "",
-		"ports: [{number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}]\np4runtime: {address: 'a:1', gnmi: '127.0.0.1:9339'}\n": "none is a port",
-		"ports: [{interface: '1/1/*'}]\np4runtime: {address: 'a:1', gnmi: '10.0.0.1:9339'}\n":                                      "10.0.0.1:9339 is not on this machine",
-	} {
-		a, err := settings.ReadAgent(strings.NewReader("version: 1\nswitch: s\npipeline: p4\n"+text), "f")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := a.Config()
-		switch {
-		case want == "" && (err != nil || !c.Elsewhere || c.Interfaces == nil):
-			t.Errorf("%s: %+v, %v", text, c, err)
-		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
-	}
-}
-
 // TestTargetTLS reads the files of a target's TLS, anew for each connection, and its
 // password, and says which cannot be read.
-func TestTargetTLS(t *testing.T) {
-	dir := t.TempDir()
-	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
-	server.StartTLS()
-	defer server.Close()
-	key, err := x509.MarshalPKCS8PrivateKey(server.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string][]byte{
-		"ca.pem": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "empty.pem": nil, "password": []byte("secret\r\nnot this\n"),
-		"own.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	read := func(encryption string) (agentd.Config, error) {
-		text := "version: 1\nswitch: s\npipeline: p4\nports: [{number: 1, address: 10.0.0.1, mac: '02:00:00:00:00:01'}]\n" +
-			"p4runtime: {address: 'far.example:9559'" + encryption + "}\n"
-		a, err := settings.ReadAgent(strings.NewReader(text), filepath.Join(dir, "agent.yaml"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.Config()
-	}
-	if c, err := read(""); c.Target.TLS != nil || c.Target.Login != (p4rt.Login{}) || err != nil {
-		t.Errorf("without: %+v, %v", c.Target, err)
-	}
-	config, err := read(", tls: {authority: ca.pem, name: leaf-0}, login: {user: u, password: password}")
-	if err != nil || config.Target.Login != (p4rt.Login{User: "u", Password: "secret"}) {
-		t.Fatalf("%+v, %v", config.Target, err)
-	}
-	if c, err := config.Target.TLS(); err != nil || c.ServerName != "leaf-0" || c.RootCAs == nil || c.InsecureSkipVerify {
-		t.Errorf("%+v, %v", c, err)
-	}
-	config, err = read(", tls: {authority: ca.pem, name: example.com, certificate: ca.pem, key: own.key}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := config.Target.TLS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: own}}
-	answer, err := client.Get(server.URL)
-	if err != nil {
-		t.Fatalf("a server that asks for a certificate: %v", err)
-	}
-	_ = answer.Body.Close()
-	if err := os.Rename(filepath.Join(dir, "ca.pem"), filepath.Join(dir, "old.pem")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := config.Target.TLS(); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a file that has gone since: %v", err)
-	}
-	for encryption, want := range map[string]string{
-		", tls: {authority: nowhere.pem}":                           "p4runtime.tls.authority: open ",
-		", tls: {authority: empty.pem}":                             "empty.pem has no certificate",
-		", tls: {authority: old.pem, certificate: old.pem, key: k}": "p4runtime.tls.key: open ",
-		", login: {user: u, password: nowhere}":                     "p4runtime.login.password: open ",
-		", login: {user: u, password: empty.pem}":                   "empty.pem is empty",
-	} {
-		if _, err := read(encryption); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", encryption, err, want)
-		}
-	}
-}
-
 func schema(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
