@@ -20,12 +20,11 @@ func (h *Host) Ask(ctx context.Context, address string) (string, error) {
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)()
 	p := h.newPath(0)
-	defer p.close(errNamed) // also of its certificate nobody needs to know any more
+	defer p.close(errNamed)
 	a, err := p.call(ctx, h.cfg.Dial, address, &peering.Action{Greeting: greeting.Greeting{
 		Class: uint8(Control), From: h.cfg.Name, Incarnation: h.Incarnation(), Call: 1,
 	}})
 	if err == nil {
-		defer p.raw.Close()
 		if a.Code != greeting.Named {
 			err = fmt.Errorf("%w: %s", peering.ErrRefused, a.Reason)
 		} else if p.tls != nil {

@@ -158,7 +158,15 @@ func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error
 		g.record(of, info.FullMethodName, nil, nil, err)
 		return nil, toStatus(err)
 	}
-	return ctx, nil
+	return admitted, nil
+}
+
+// isAdmitted returns ErrDenied for a call that tap has not seen.
+func (g *guard) isAdmitted(ctx context.Context) error {
+	if _, known := CallerOf(ctx); !known && !g.open {
+		return fmt.Errorf("%w: nobody has looked at who calls", ErrDenied)
+	}
+	return nil
 }
 
 // unary is the interceptor of a server's simple calls. Handlers return plain
@@ -166,7 +174,7 @@ func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error
 func (g *guard) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, id := withRequest(ctx)
 	_ = grpc.SetHeader(ctx, metadata.Pairs(RequestID, id)) // who asked may do without
-	ctx, err := g.admit(ctx, info.FullMethod)
+	err := g.isAdmitted(ctx)
 	var response any
 	if err == nil {
 		response, err = handle(ctx, request)
@@ -179,7 +187,7 @@ func (g *guard) unary(ctx context.Context, request any, info *grpc.UnaryServerIn
 func (g *guard) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	ctx, id := withRequest(stream.Context())
 	_ = stream.SetHeader(metadata.Pairs(RequestID, id)) // who asked may do without
-	ctx, err := g.admit(ctx, info.FullMethod)
+	err := g.isAdmitted(ctx)
 	if err == nil {
 		err = handle(service, &admitted{stream, ctx})
 	}
