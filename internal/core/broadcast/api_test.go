@@ -14,7 +14,12 @@ import (
 // made returns n nodes with a group of all of them from n0.
 func made(t *testing.T, n int, shape broadcastmsg.Tree) *cluster {
 	t.Helper()
-	c := newCluster(n, shape)
+	return grouped(t, newCluster(n, shape))
+}
+
+// grouped returns c with a group of all its nodes from n0.
+func grouped(t testing.TB, c *cluster) *cluster {
+	t.Helper()
 	if err := c.create(0, false); err != nil {
 		t.Fatal(err)
 	}

@@ -61,10 +61,14 @@ type internalNode struct {
 func newInternalNode(t testing.TB) *internalNode {
 	c := newCluster(8, binomial)
 	c.node(4).Core.finished.most = remembered
-	if err := c.create(0, false); err != nil {
-		t.Fatal(err)
-	}
-	c.settle()
+	request := firstRequest(t, c)
+	return &internalNode{from: "n0", core: c.node(4).Core, now: c.clock, request: request}
+}
+
+// firstRequest has n0 make a group of all and broadcast to it, and returns what it sends.
+func firstRequest(t testing.TB, c *cluster) *broadcastmsg.Request {
+	t.Helper()
+	grouped(t, c)
 	if _, err := c.node(0).send(Broadcast{Payload: []byte("hello")}); err != nil {
 		t.Fatal(err)
 	}
@@ -72,22 +76,15 @@ func newInternalNode(t testing.TB) *internalNode {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &internalNode{from: "n0", core: c.node(4).Core, now: c.clock, request: request}
+	return request
 }
 
 // newProvenNode returns n6, which gets from n4 what n0 proves by tags.
 func newProvenNode(t testing.TB) *internalNode {
 	c := newProven(8, binomial)
-	if err := c.create(0, false); err != nil {
-		t.Fatal(err)
-	}
-	c.settle()
-	if _, err := c.node(0).send(Broadcast{Payload: []byte("hello")}); err != nil {
-		t.Fatal(err)
-	}
-	request, err := decodeRequest(c.node(0).queue[0].bytes)
-	if err != nil || request.Proof == nil || request.Proof.Tags == nil {
-		t.Fatalf("%v, %+v", err, request.Proof)
+	request := firstRequest(t, c)
+	if request.Proof == nil || request.Proof.Tags == nil {
+		t.Fatalf("%+v", request.Proof)
 	}
 	return &internalNode{from: "n4", core: c.node(6).Core, now: c.clock, request: request}
 }

@@ -239,9 +239,7 @@ func (c *Core) release(a *asking, n int) []parked {
 	a.parked = a.parked[n:]
 	c.proofs.waiting -= n
 	for _, p := range free {
-		if c.proofs.parked[p.from]--; c.proofs.parked[p.from] == 0 {
-			delete(c.proofs.parked, p.from)
-		}
+		less(c.proofs.parked, p.from)
 	}
 	at := core.Never
 	if len(a.parked) > 0 {

@@ -17,15 +17,7 @@ var chain = broadcastmsg.Tree{Kind: broadcastmsg.KAry, Radix: 1}
 // provenChain is a group of n nodes one behind the other, whose requests are proven.
 func provenChain(t *testing.T, n int) *cluster {
 	t.Helper()
-	c := newProven(n, chain)
-	if err := c.create(0, false); err != nil {
-		t.Fatal(err)
-	}
-	c.settle()
-	if c.node(0).created == nil || c.node(0).created[0] != nil {
-		t.Fatalf("no group: %v", c.node(0).created)
-	}
-	return c
+	return grouped(t, newProven(n, chain))
 }
 
 // caught runs a broadcast and returns the request as n1 passes it on to n2, which does

@@ -1,5 +1,7 @@
 package fairqueue
 
+import "container/heap"
+
 // scale is the tag that a cost of 1 takes at a weight of 1.
 const scale = 1 << 12
 
@@ -169,25 +171,20 @@ func (l *level[T]) wait(t *turn[T]) {
 	}
 	l.orders++
 	t.tag, t.order = max(t.tag, l.now), l.orders
-	l.heap = append(l.heap, t)
-	t.place = len(l.heap)
-	l.fix(t)
+	heap.Push(l, t)
 }
 
 // leave takes t out of them. When it was the last one, all begin anew.
 func (l *level[T]) leave(t *turn[T]) {
-	last := len(l.heap) - 1
-	i := t.place - 1
-	moved := l.heap[last]
-	l.heap[i], moved.place = moved, t.place
-	l.heap[last] = nil
-	l.heap = l.heap[:last]
-	t.place = 0
-	if moved != t {
-		l.fix(moved)
-	}
-	if last == 0 {
+	if heap.Remove(l, t.place-1); len(l.heap) == 0 {
 		*l = level[T]{}
+	}
+}
+
+// fix puts t where its tag has it, if it is in the heap.
+func (l *level[T]) fix(t *turn[T]) {
+	if t.place > 0 {
+		heap.Fix(l, t.place-1)
 	}
 }
 
@@ -195,31 +192,25 @@ func (l *level[T]) less(a, b *turn[T]) bool {
 	return a.tag < b.tag || a.tag == b.tag && a.order < b.order
 }
 
-// fix puts t where its tag has it, if it is in the heap.
-func (l *level[T]) fix(t *turn[T]) {
-	if t.place == 0 {
-		return
-	}
-	for i := t.place - 1; i > 0 && l.less(t, l.heap[(i-1)/2]); i = (i - 1) / 2 {
-		l.swap(i, (i-1)/2)
-	}
-	for i := t.place - 1; ; {
-		low := 2*i + 1
-		if low >= len(l.heap) {
-			return
-		}
-		if low+1 < len(l.heap) && l.less(l.heap[low+1], l.heap[low]) {
-			low++
-		}
-		if !l.less(l.heap[low], t) {
-			return
-		}
-		l.swap(i, low)
-		i = low
-	}
-}
-
-func (l *level[T]) swap(i, j int) {
+// Len implements heap.Interface, as the next methods do.
+func (l *level[T]) Len() int           { return len(l.heap) }
+func (l *level[T]) Less(i, j int) bool { return l.less(l.heap[i], l.heap[j]) }
+func (l *level[T]) Swap(i, j int) {
 	l.heap[i], l.heap[j] = l.heap[j], l.heap[i]
 	l.heap[i].place, l.heap[j].place = i+1, j+1
+}
+
+func (l *level[T]) Push(x any) {
+	t := x.(*turn[T])
+	l.heap = append(l.heap, t)
+	t.place = len(l.heap)
+}
+
+func (l *level[T]) Pop() any {
+	last := len(l.heap) - 1
+	t := l.heap[last]
+	l.heap[last] = nil
+	l.heap = l.heap[:last]
+	t.place = 0
+	return t
 }
