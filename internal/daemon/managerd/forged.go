@@ -2,8 +2,6 @@ package managerd
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/manager"
@@ -26,7 +24,7 @@ type treeEdge struct {
 type forgeries struct {
 	at       time.Time
 	counted  map[treeEdge]uint64
-	standing map[treeEdge]bool
+	standing map[treeEdge]bool // that raise an alarm
 }
 
 // forgery is an alarm that begins or is over.
@@ -38,39 +36,34 @@ type forgery struct {
 	isOver bool
 }
 
-// take takes counters, and returns the alarms that begin or are over, and how many packets are new.
-func (f *forgeries) take(now time.Time, sites []manager.SiteState, epochs []rpc.EpochTraffic) (alarms []forgery, fresh uint64) {
-	counted, standing := map[treeEdge]uint64{}, map[treeEdge]bool{}
-	past := max(now.Sub(f.at), 100*time.Millisecond).Seconds()
+// take takes counters, and returns the alarms that begin or are over, and how many packets are new. The
+// first time there are none: what was before this connection may have been counted.
+func (f *forgeries) take(now time.Time, known map[epochKey]*manager.SiteState, epochs []rpc.EpochTraffic) (alarms []forgery, fresh uint64) {
+	isFirst, past := f.at.IsZero(), max(now.Sub(f.at), 100*time.Millisecond).Seconds()
+	next := forgeries{at: now, counted: map[treeEdge]uint64{}, standing: map[treeEdge]bool{}}
 	for i := range epochs {
 		e := &epochs[i]
-		at := slices.IndexFunc(sites, func(s manager.SiteState) bool { return s.Group == e.Group && s.Epoch == e.Epoch })
 		look := func(child int, n uint64) {
 			edge := treeEdge{e.Group, e.Epoch, child}
-			counted[edge] = n
-			if f.at.IsZero() { // what was before this connection may have been counted
+			next.counted[edge] = n
+			if isFirst {
 				return
 			}
-			if n < f.counted[edge] { // the agent has started again
-				f.counted[edge] = 0
+			more := n
+			if before := f.counted[edge]; n >= before { // else the agent has started again
+				more -= before
 			}
-			more := n - f.counted[edge]
 			fresh += more
 			rate := float64(more) / past
-			standing[edge] = rate >= forgedRate
-			if standing[edge] == f.standing[edge] {
-				return
+			stands := rate >= forgedRate
+			if stands {
+				next.standing[edge] = true
 			}
-			a := forgery{treeEdge: edge, rate: rate, isOver: !standing[edge]}
-			if at >= 0 {
-				s := &sites[at]
-				if a.name = s.Name; child < 0 {
-					a.port = s.Up
-				} else if child < len(s.Children) {
-					a.port = s.Children[child]
-				}
+			if stands != f.standing[edge] {
+				a := forgery{treeEdge: edge, rate: rate, isOver: !stands}
+				a.locate(known[epochKey{e.Group, e.Epoch}])
+				alarms = append(alarms, a)
 			}
-			alarms = append(alarms, a)
 		}
 		for child := range e.Children {
 			look(child, e.Children[child].Forged)
@@ -80,27 +73,35 @@ func (f *forgeries) take(now time.Time, sites []manager.SiteState, epochs []rpc.
 		}
 	}
 	for edge := range f.standing {
-		if _, isThere := counted[edge]; !isThere { // its tree is gone
+		if _, isThere := next.counted[edge]; !isThere { // its tree is gone
 			alarms = append(alarms, forgery{treeEdge: edge, isOver: true})
 		}
 	}
-	f.at, f.counted, f.standing = now, counted, standing
-	maps.DeleteFunc(f.standing, func(_ treeEdge, is bool) bool { return !is })
+	*f = next
 	return alarms, fresh
 }
 
+// locate adds group and port, if the tree is known.
+func (a *forgery) locate(s *manager.SiteState) {
+	switch {
+	case s == nil:
+		return
+	case a.child < 0:
+		a.port = s.Up
+	case a.child < len(s.Children):
+		a.port = s.Children[a.child]
+	}
+	a.name = s.Name
+}
+
 // forged looks for packets that somebody sends in a neighbour's name.
-func (l *link) forged(f *forgeries, sites []manager.SiteState, epochs []rpc.EpochTraffic, g *topology.Graph, n topology.NodeID) {
-	alarms, fresh := f.take(time.Now(), sites, epochs)
+func (l *link) forged(f *forgeries, known map[epochKey]*manager.SiteState, epochs []rpc.EpochTraffic, g *topology.Graph) {
+	alarms, fresh := f.take(time.Now(), known, epochs)
 	l.daemon.alarms.forged.Add(fresh)
 	for i := range alarms {
 		a := &alarms[i]
-		link := "?"
-		if over, ok := g.LinkAt(n, a.port); ok {
-			link = g.LinkName(over)
-		}
 		args := []any{
-			slog.String("link", link), slog.Uint64("group", uint64(a.group)), slog.String("name", a.name),
+			slog.String("link", linkAt(g, l.name, a.port)), slog.Uint64("group", uint64(a.group)), slog.String("name", a.name),
 			slog.Uint64("epoch", uint64(a.epoch)), slog.Int("child", a.child), slog.Float64("packets a second", a.rate),
 		}
 		if a.isOver {

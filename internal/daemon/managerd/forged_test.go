@@ -18,7 +18,7 @@ func TestForgeries(t *testing.T) {
 	now := time.Unix(100, 0)
 	look := func(a, b, parent uint64) ([]forgery, uint64) {
 		now = now.Add(10 * time.Second)
-		return f.take(now, sites, []rpc.EpochTraffic{{Group: 7, EpochTraffic: switchreduce.EpochTraffic{
+		return f.take(now, byEpoch(sites), []rpc.EpochTraffic{{Group: 7, EpochTraffic: switchreduce.EpochTraffic{
 			Epoch: 2, Children: []switchreduce.Traffic{{Forged: a}, {Forged: b}}, Parent: &switchreduce.Traffic{Forged: parent},
 		}}})
 	}
@@ -39,10 +39,10 @@ func TestForgeries(t *testing.T) {
 		}
 	}
 	look(500, 0, 50)
-	if got, _ := f.take(now.Add(time.Second), sites, nil); len(got) != 1 || got[0] != (forgery{treeEdge: treeEdge{7, 2, 0}, isOver: true}) || len(f.counted) != 0 {
+	if got, _ := f.take(now.Add(time.Second), byEpoch(sites), nil); len(got) != 1 || got[0] != (forgery{treeEdge: treeEdge{7, 2, 0}, isOver: true}) || len(f.counted) != 0 {
 		t.Errorf("the tree is gone: %+v, %v", got, f.counted)
 	}
-	if got, fresh := f.take(now.Add(2*time.Second), sites, nil); got != nil || fresh != 0 {
+	if got, fresh := f.take(now.Add(2*time.Second), byEpoch(sites), nil); got != nil || fresh != 0 {
 		t.Errorf("what is over is kept: %v, %d", got, fresh)
 	}
 }

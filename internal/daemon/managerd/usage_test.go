@@ -94,7 +94,7 @@ func TestExchangesByLink(t *testing.T) {
 	}
 	up := traffic(7)
 	epoch := switchreduce.EpochTraffic{Epoch: 4, Parent: &up, Children: []switchreduce.Traffic{traffic(1), traffic(2), traffic(3)}}
-	all := exchanges([]manager.SiteState{site}, []rpc.EpochTraffic{{Group: 3, EpochTraffic: epoch}})
+	all := exchanges(byEpoch([]manager.SiteState{site}), []rpc.EpochTraffic{{Group: 3, EpochTraffic: epoch}})
 	if len(all) != 3 || all[0].port != 5 || all[0].Traffic != traffic(4) || all[1].port != 6 || all[1].Traffic != traffic(2) || all[2].port != 9 {
 		t.Fatalf("%+v", all)
 	}
@@ -102,7 +102,7 @@ func TestExchangesByLink(t *testing.T) {
 	if len(list) != 3 || list[0].Count != (linkaudit.Count{In: 40, Out: 80}) || list[0].Window != 2*list[1].Window || list[2].Window != list[1].Window {
 		t.Errorf("%+v", list)
 	}
-	if strange := exchanges([]manager.SiteState{site}, []rpc.EpochTraffic{{Group: 4, EpochTraffic: epoch}}); len(strange) > 0 {
+	if strange := exchanges(byEpoch([]manager.SiteState{site}), []rpc.EpochTraffic{{Group: 4, EpochTraffic: epoch}}); len(strange) > 0 {
 		t.Errorf("of another group: %+v", strange)
 	}
 }

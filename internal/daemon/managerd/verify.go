@@ -56,8 +56,9 @@ func (l *link) audit(ctx context.Context, auditor *linkaudit.Auditor, meter *met
 	if !ok {
 		return nil // it has left the fabric
 	}
-	l.forged(forgeries, sites, counters.Epochs, view.Graph(), n)
-	carried, exchanged := carried(view, n, counters.Interfaces), exchanges(sites, counters.Epochs)
+	known := byEpoch(sites)
+	l.forged(forgeries, known, counters.Epochs, view.Graph())
+	carried, exchanged := carried(view, n, counters.Interfaces), exchanges(known, counters.Epochs)
 	l.daemon.usedAt(l.name, meter.take(time.Now(), view.Graph(), n, counters.CPU, carried, exchanged))
 	found := auditor.Take(carried, flows(exchanged))
 	names := map[uint32]string{}
@@ -90,6 +91,18 @@ func carried(view topology.View, n topology.NodeID, x *rpc.Interfaces) (all []li
 	return all
 }
 
+// epochKey names an epoch of a group.
+type epochKey struct{ group, epoch uint32 }
+
+// byEpoch returns a switch's part in trees by their epochs.
+func byEpoch(sites []manager.SiteState) map[epochKey]*manager.SiteState {
+	known := make(map[epochKey]*manager.SiteState, len(sites))
+	for i := range sites {
+		known[epochKey{sites[i].Group, sites[i].Epoch}] = &sites[i]
+	}
+	return known
+}
+
 // exchange is what one epoch has exchanged over one link.
 type exchange struct {
 	site *manager.SiteState
@@ -99,15 +112,10 @@ type exchange struct {
 
 // exchanges returns what the epochs that are known have exchanged, by epoch and
 // link: where switches forward, several children may be beyond one link.
-func exchanges(sites []manager.SiteState, epochs []rpc.EpochTraffic) (all []exchange) {
-	type key struct{ group, epoch uint32 }
-	known := make(map[key]*manager.SiteState, len(sites))
-	for i := range sites {
-		known[key{sites[i].Group, sites[i].Epoch}] = &sites[i]
-	}
+func exchanges(known map[epochKey]*manager.SiteState, epochs []rpc.EpochTraffic) (all []exchange) {
 	for i := range epochs {
 		e := &epochs[i]
-		s := known[key{e.Group, e.Epoch}]
+		s := known[epochKey{e.Group, e.Epoch}]
 		if s == nil || len(e.Children) != len(s.Children) {
 			continue
 		}
@@ -164,17 +172,21 @@ func (l *link) alarm(m *linkaudit.Mismatch, names map[uint32]string) {
 	}
 }
 
-// name returns a mismatch at a switch with names in place of numbers. A link that the
-// graph does not have any more is named by its end.
-func name(g *topology.Graph, at string, m *linkaudit.Mismatch, since time.Time) rpc.LinkMismatch {
-	link := fmt.Sprintf("%s:%d", at, m.Port)
+// linkAt returns the name of the link at a switch's port. One that the graph does not have any more
+// is named by its end.
+func linkAt(g *topology.Graph, at string, port topology.Port) string {
 	if n, ok := g.Lookup(at); ok {
-		if l, ok := g.LinkAt(n, m.Port); ok {
-			link = g.LinkName(l)
+		if l, ok := g.LinkAt(n, port); ok {
+			return g.LinkName(l)
 		}
 	}
+	return fmt.Sprintf("%s:%d", at, port)
+}
+
+// name returns a mismatch at a switch with names in place of numbers.
+func name(g *topology.Graph, at string, m *linkaudit.Mismatch, since time.Time) rpc.LinkMismatch {
 	x := rpc.LinkMismatch{
-		Link: link, Switch: at, Interface: m.Interface, Sent: m.Direction == linkaudit.Sent,
+		Link: linkAt(g, at, m.Port), Switch: at, Interface: m.Interface, Sent: m.Direction == linkaudit.Sent,
 		Expected: m.Expected, Seen: m.Seen, Since: since,
 	}
 	for _, t := range m.Trees {
