@@ -34,7 +34,7 @@ type createFlags struct {
 	functions, types []string
 	purpose          purposeFlags
 	stripes, roots   int
-	protection       string
+	protection       wire.Protection
 }
 
 // purposeFlags say what a group is for.
@@ -88,7 +88,8 @@ library create their groups themselves.`,
 	completePurpose(cmd)
 	process.Choices(cmd, "functions", names(topology.AllFunctions().List())...)
 	process.Choices(cmd, "types", names(topology.AllTypes().List())...)
-	flags.StringVar(&f.protection, "protection", "plain", "of packets on its trees: plain, authenticated or encrypted")
+	process.Parsed(flags, &f.protection, "protection", wire.Plain.String(), "protection of packets on its trees: plain, authenticated or encrypted", wire.ParseProtection)
+	process.Choices(cmd, "protection", wire.Plain.String(), wire.Authenticated.String(), wire.Encrypted.String())
 	flags.IntVar(&f.stripes, "stripes", 0, "create up to this `number` of groups of these hosts (stripes), whose trees share no links between switches")
 	flags.IntVar(&f.roots, "roots", 0, "create up to this `number` of groups, each of some of the hosts, with a root of its own")
 	how := formatFlag(cmd)
@@ -111,12 +112,7 @@ library create their groups themselves.`,
 func (f *createFlags) create(name string, hosts []string) (manager.Create, error) {
 	c := manager.Create{
 		Name: name, Members: hosts, ChunkBytes: f.chunk, Window: uint32(f.window),
-		Functions: topology.AllFunctions(), Types: topology.AllTypes(),
-	}
-	for c.Protection = wire.Plain; c.Protection.String() != f.protection; c.Protection++ {
-		if !c.Protection.Valid() {
-			return c, fmt.Errorf("%w --protection: %q is none of plain, authenticated, encrypted", errUsage, f.protection)
-		}
+		Functions: topology.AllFunctions(), Types: topology.AllTypes(), Protection: f.protection,
 	}
 	if len(f.functions) > 0 {
 		c.Functions = 0

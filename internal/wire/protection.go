@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Protection is how packets between a child and its parent are protected.
 type Protection uint8
@@ -25,6 +29,15 @@ func (p Protection) String() string {
 		return protectionNames[p]
 	}
 	return fmt.Sprintf("protection(%d)", uint8(p))
+}
+
+// ParseProtection returns the protection of a name.
+func ParseProtection(name string) (Protection, error) {
+	i := slices.Index(protectionNames[:], name)
+	if i < 0 {
+		return Plain, fmt.Errorf("there is no protection %q; there are %s", name, strings.Join(protectionNames[:], ", "))
+	}
+	return Protection(i), nil
 }
 
 // Valid reports whether there is such a protection.

@@ -125,5 +125,5 @@ func (l *Log) Record(r Record) {
 	if r.Err != nil {
 		attrs = append(attrs, slog.String("error", r.Err.Error()))
 	}
-	l.log.LogAttrs(context.Background(), slog.LevelInfo, r.Method, attrs...) //nolint:sloglint // methods are constants
+	l.log.LogAttrs(context.Background(), slog.LevelInfo, r.Method, attrs...) //nolint:sloglint // the message is the method
 }

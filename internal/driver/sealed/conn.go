@@ -95,24 +95,22 @@ func (c *Conn) retire(first, last uint32) {
 // Refused returns the number of packets that were refused.
 func (c *Conn) Refused() uint64 { return c.refused.Load() }
 
-// Neighbour is one of an epoch's.
-type Neighbour struct {
-	Child  uint16
-	IsDown bool // it is the child
-}
-
-// RefusedIn returns the numbers of packets of an epoch that were refused and use a neighbour's address
-// and index.
-func (c *Conn) RefusedIn(epoch uint32) map[Neighbour]uint64 {
-	of := map[Neighbour]uint64{}
+// RefusedIn returns the numbers of packets of an epoch that were refused and use the address and index of
+// a child, by that index, or of the parent.
+func (c *Conn) RefusedIn(epoch uint32) (ofChildren map[uint16]uint64, ofParent uint64) {
+	ofChildren = map[uint16]uint64{}
 	if all := c.edges.Load(); all != nil {
 		for at, e := range *all {
-			if at.epoch == epoch {
-				of[Neighbour{at.child, e.isDown}] = e.refused.Load()
+			switch {
+			case at.epoch != epoch:
+			case e.isDown:
+				ofChildren[at.child] = e.refused.Load()
+			default:
+				ofParent = e.refused.Load()
 			}
 		}
 	}
-	return of
+	return ofChildren, ofParent
 }
 
 // find returns the neighbour that a packet, with its header, is to or from; nil: none is known.

@@ -198,16 +198,12 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.E
 
 // addRefused counts packets whose tag is wrong as forged, beside those with another cookie.
 func (t *tree) addRefused(e *switchreduce.EpochTraffic) {
-	of := t.conn.RefusedIn(e.Epoch)
+	ofChildren, ofParent := t.conn.RefusedIn(e.Epoch)
 	for child := range e.Children {
-		e.Children[child].Forged += of[sealed.Neighbour{Child: uint16(child), IsDown: true}]
+		e.Children[child].Forged += ofChildren[uint16(child)]
 	}
 	if e.Parent != nil {
-		for to, n := range of {
-			if !to.IsDown {
-				e.Parent.Forged += n
-			}
-		}
+		e.Parent.Forged += ofParent
 	}
 }
 
