@@ -94,13 +94,14 @@ func (c *Communicator) endOfMessages() error {
 	return c.err
 }
 
-// markDead notes that a member has died, and adds its host where messages with it are to be ended.
-func (c *Communicator) markDead(rank int, why string, hosts *[]*rail.Peer) {
+// markDead notes that a member has died, and adds its host where messages with it are to be ended. It
+// reports whether that is news.
+func (c *Communicator) markDead(rank int, why string, hosts *[]*rail.Peer) bool {
 	d := &c.direct
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, is := d.dead[rank]; is || rank == c.rank || rank < 0 || rank >= len(c.members) {
-		return
+		return false
 	}
 	if d.dead == nil {
 		d.dead = map[int]string{}
@@ -109,6 +110,7 @@ func (c *Communicator) markDead(rank int, why string, hosts *[]*rail.Peer) {
 	if d.peers != nil && d.peers[rank] != nil {
 		*hosts = append(*hosts, d.peers[rank])
 	}
+	return true
 }
 
 // deaths returns those that are known as inputs of agreements.

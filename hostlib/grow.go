@@ -68,7 +68,9 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 	})
 	var larger *Communicator
 	if whyNot != nil {
-		c.disown()
+		if _, err := c.decide(until, isShrink, 0); err != nil { // else who has died is known to all that live
+			c.disown()
+		}
 	} else { // so all have begun, and each is to report whether it has formed it
 		larger, err = c.allFormed(len(in.Members))
 	}

@@ -243,10 +243,10 @@ func TestGrowWithoutSpare(t *testing.T) {
 }
 
 // TestEndsDuringGrow: the lowest rank dies, another does, or somebody revokes, while a spare is a member
-// already and another one is awaited. The members get what has ended the communicator, shrink it, and
-// let that grow; the spare awaits the next invitation meanwhile.
+// already and another one is awaited. The members get what has ended the communicator, also those that
+// hear that others have given up before they hear why, shrink it, and let that grow; the spare awaits the next invitation meanwhile.
 func TestEndsDuringGrow(t *testing.T) {
-	for _, how := range []string{"rank 0 dies", "rank 1 dies", "revoked", "the spare dies"} {
+	for _, how := range []string{"rank 0 dies", "rank 0 dies, as one hears", "rank 1 dies", "revoked", "the spare dies"} {
 		t.Run(how, func(t *testing.T) {
 			hosts, members := joinAs(t, names(5), patient)
 			comms := form(t, "test", hosts[:3], members[:3])
@@ -270,6 +270,11 @@ func TestEndsDuringGrow(t *testing.T) {
 				switch how {
 				case "rank 0 dies":
 					die(t, hosts, 0)
+				case "rank 0 dies, as one hears": // rank 2 learns it by what they agree on
+					kill(t, hosts[0])
+					for _, h := range []*Host{hosts[1], hosts[3]} {
+						report(h, hosts[0].Member().process(), hosts[0].Incarnation())
+					}
 				case "rank 1 dies":
 					die(t, hosts, 1)
 				case "revoked":
@@ -281,7 +286,7 @@ func TestEndsDuringGrow(t *testing.T) {
 			})
 			live, alive := comms, comms
 			switch how {
-			case "rank 0 dies":
+			case "rank 0 dies", "rank 0 dies, as one hears":
 				live, alive = without(comms, 0), comms[1:]
 				go comms[0].Grow(ctx, members[3:])
 			case "rank 1 dies":

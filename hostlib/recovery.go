@@ -68,6 +68,9 @@ type letter struct {
 	bytes []byte
 }
 
+// errAgreedDead: what this member has not found out by itself.
+var errAgreedDead = errors.New("the other members have agreed that it is dead")
+
 const (
 	pieceMost    = 256 // bytes of a message of the rails; a longer one of an agreement is cut
 	keptMessages = 8
@@ -304,7 +307,9 @@ func (c *Communicator) agreesLocked(in ...agree.Input) {
 		v.decision, v.decided, v.disturbed = d, true, false
 		for _, rank := range d.Failed {
 			c.revokes(revoke.Input{Kind: revoke.Dead, From: rank})
-			c.markDead(int(rank), "the other members have agreed that it is dead", &v.dead)
+			if c.markDead(int(rank), errAgreedDead.Error(), &v.dead) {
+				go c.lostPeer(int(rank), errAgreedDead) // the others' trees may have no way to this member
+			}
 		}
 	}
 	v.disturbed = v.disturbed || v.out.Disturbed

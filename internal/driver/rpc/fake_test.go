@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -157,16 +158,19 @@ func dialAgent(t *testing.T, s *Server) *AgentClient {
 	return c
 }
 
-// leads has an agent's client lead, as of its first heartbeat.
+// leads has an agent's client lead, as of its first heartbeat. The agent may not have heard yet that the
+// stream of a manager before has ended.
 func leads(t *testing.T, c *AgentClient) *AgentClient {
 	t.Helper()
-	ctx, cancel := context.WithCancel(testContext(t))
-	defer cancel()
-	stream, err := c.client.Watch(ctx, &pb.WatchRequest{Manager: c.manager, Heartbeat: duration(minHeartbeat)})
-	if err != nil {
-		t.Fatal(err)
+	for err := ErrLed; errors.Is(err, ErrLed); {
+		ctx, cancel := context.WithCancel(testContext(t))
+		stream, begun := c.client.Watch(ctx, &pb.WatchRequest{Manager: c.manager, Heartbeat: duration(minHeartbeat)})
+		if begun != nil {
+			t.Fatal(begun)
+		}
+		_, err = stream.Recv() // a heartbeat, or the end: it has led, or may not
+		cancel()
 	}
-	_, _ = stream.Recv() // a heartbeat, or the end: it has led
 	return c
 }
 
