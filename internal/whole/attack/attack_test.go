@@ -11,11 +11,13 @@ func TestAttack(t *testing.T) {
 	}{
 		{"packets", f.testPackets},
 		{"plain packets in view", f.testPlain},
+		{"edges between switches", f.testEdges},
 		{"greetings", f.testGreetings},
 		{"frames", f.testFrames},
 		{"streams", f.testStreams},
 		{"roles", f.testRoles},
 		{"hosts", f.testHosts},
+		{"replays", f.testReplays},
 		{"zone", f.testZone},
 		{"key", f.testKey},
 		{"links", f.testLinks},

@@ -72,6 +72,7 @@ type fabric struct {
 	list     []manager.Summary // the manager's groups before any attack
 	zone     string            // the lives in it, likewise
 	matrix   matrix
+	view     *view  // nil: without root
 	calls    uint64 // of mallory, whose numbers rise
 }
 
@@ -88,13 +89,13 @@ func (f *fabric) source(i pki.Identity) *pki.Source {
 
 func newFabric(t *testing.T) *fabric {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience/9)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	g, err := topology.LeafSpine(2, 3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fabric{T: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}}
+	f := &fabric{T: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}, view: newView(t)}
 	ids := []pki.Identity{{Role: pki.Manager, Name: "m"}, {Role: pki.Operator, Name: "me"}}
 	for n := range topology.NodeID(g.Nodes()) {
 		role := pki.Host
