@@ -41,10 +41,11 @@ type Config struct {
 	// to take part in a large group; 64 MiB by default.
 	MembersBytes uint64
 	// Requests are how many requests of other nodes may be active at once, and a quarter
-	// of them those of one root; 65,536 by default. More are refused.
+	// of them those of one host, all its processes together; 65,536 by default. More are
+	// refused.
 	Requests int
-	// Groups are how many groups one other root may have made on this node; 16,384 by
-	// default. More are refused.
+	// Groups are how many groups one other host, all its processes together, may have made
+	// on this node; 16,384 by default. More are refused.
 	Groups int
 	// ReceiveBuffers are buffers of 4 KiB that are kept ready for messages from
 	// anyone; when half of them are in use new ones are made. 64 by default.

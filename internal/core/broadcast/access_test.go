@@ -174,6 +174,76 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
+// TestQuotasAreByHost: a host's processes, however many names they have, share what one
+// host may have a node keep: requests, groups, members that are pulled, and requests that
+// wait for their roots.
+func TestQuotasAreByHost(t *testing.T) {
+	process := func(i int) broadcastmsg.Node { return broadcastmsg.Node(fmt.Sprintf("evil#%d", i)) }
+	// made is a request of a process that makes a group of itself and n0.
+	made := func(i int) *broadcastmsg.Request {
+		m := &broadcastmsg.Request{
+			Flags: broadcastmsg.Creates, Service: testService, Tree: broadcastmsg.Tree{Kind: broadcastmsg.Flat}, Patience: time.Second, Level: time.Second,
+			Key: broadcastmsg.Key{Root: process(i), Incarnation: 1, Sequence: 1}, Index: broadcastmsg.MakeIndex(process(i), 1, 1),
+			Creation: &broadcastmsg.Creation{Name: "g", Targets: []broadcastmsg.Target{{Node: process(i), Tags: []broadcastmsg.Tag{{}}}, {Node: "n0", Tags: []broadcastmsg.Tag{{}}}}},
+		}
+		m.Digest = broadcastmsg.DigestOf(testService, m.Creation.Targets)
+		return m
+	}
+	fetched := func(i int, bytes uint64) *broadcastmsg.Request {
+		m := made(i)
+		m.Flags, m.Creation, m.Bulk = broadcastmsg.Own|broadcastmsg.HasBulk, nil, broadcastmsg.Bulk{Key: 1, Length: bytes}
+		return m
+	}
+	const processes = 400
+	for name, attack := range map[string]struct {
+		message func(i int) *broadcastmsg.Request
+		most    int
+		kept    func(n *testNode) int
+	}{
+		"requests": {made, 4, func(n *testNode) int { return len(n.requests) }},
+		"groups":   {made, 4, func(n *testNode) int { n.release(); return len(n.groups) }},
+		"members":  {func(i int) *broadcastmsg.Request { return fetched(i, 64<<20) }, 1, func(n *testNode) int { return len(n.requests) }},
+	} {
+		c := newCluster(1, binomial)
+		n := c.node(0)
+		n.slowPull = func(Pull) {}
+		if n.cfg.Requests, n.cfg.Groups = 16, 1000; name == "groups" {
+			n.cfg.Requests, n.cfg.Groups = 1<<16, 4
+		}
+		n.held[IncomingRequest] = name == "requests"
+		for i := range processes {
+			n.step(Input{Kind: Message, Node: process(i), Bytes: attack.message(i).Append(nil)})
+		}
+		if got := attack.kept(n); got != attack.most {
+			t.Errorf("%s: %d are kept for one host, want %d", name, got, attack.most)
+		}
+		refusals := n.Counters().Refusals
+		honest := attack.message(0)
+		honest.Root, honest.Index = "n1", broadcastmsg.MakeIndex("n1", 1, 1)
+		if honest.Creation != nil {
+			honest.Creation.Targets[0].Node = "n1"
+			honest.Digest = broadcastmsg.DigestOf(testService, honest.Creation.Targets)
+		}
+		if n.step(Input{Kind: Message, Node: "n1", Bytes: honest.Append(nil)}); n.Counters().Refusals != refusals {
+			t.Errorf("%s: another host is refused", name)
+		}
+	}
+	c := newProven(1, binomial)
+	n := c.node(0)
+	n.mute = true
+	for _, root := range []broadcastmsg.Node{"n1", "n2"} {
+		c.add(root, 1) // it can be asked
+	}
+	for i := range processes {
+		m := made(0)
+		m.Root, m.Sequence, m.Flags, m.Proof = "n1", uint64(i+1), m.Flags|broadcastmsg.Proven, &broadcastmsg.Proof{Signature: make([]byte, broadcastmsg.SignatureSize)}
+		n.step(Input{Kind: Message, Node: process(i), Bytes: m.Append(nil)})
+	}
+	if n.proofs.waiting != parkedFrom {
+		t.Errorf("%d of one host wait for their root, want %d", n.proofs.waiting, parkedFrom)
+	}
+}
+
 // known returns a handle to the out-of-band group of all, at a node.
 func (c *cluster) known(t *testing.T, at int) uint64 {
 	t.Helper()

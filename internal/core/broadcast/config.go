@@ -37,8 +37,8 @@ type Config struct {
 
 	PartBytes     int           // most bytes of a reply's body in one message, collect.MinPart to collect.MaxPart
 	CreationBytes uint64        // most bytes of a group's members that are pulled to make it
-	Requests      int           // most requests of others at once, and a quarter of it of one root
-	Groups        int           // most groups that one other root has made here
+	Requests      int           // most requests of others at once, and a quarter of it of one host
+	Groups        int           // most groups that the roots of one other host have made here
 	Receive       int           // buffers for requests that are kept ready
 	Remember      int           // most sequence numbers of roots that are remembered, so that a copy of an ended broadcast does not run again; an eighth of a byte each
 	Linger        time.Duration // how long they are, beyond the time in which their parent may send again

@@ -48,7 +48,6 @@ type Core struct {
 	reply    broadcastmsg.Reply   // as read last
 	finished memory
 	proofs   proofs
-	fetching uint64 // bytes of members that are being pulled
 	quotas   quotas
 
 	dead         map[broadcastmsg.Node]uint64 // the first incarnation that is not dead
@@ -89,7 +88,7 @@ func New(cfg Config) (*Core, error) {
 		requests: map[uint64]*request{}, active: map[broadcastmsg.Key]*request{},
 		sends: map[uint64]*outbound{}, pool: newPool(cfg.Receive),
 		finished: newMemory(cfg.Remember), proofs: newProofs(),
-		quotas: quotas{requests: map[broadcastmsg.Node]int{}, groups: map[broadcastmsg.Node]int{}},
+		quotas: newQuotas(),
 		dead:   map[broadcastmsg.Node]uint64{}, incarnations: map[broadcastmsg.Node]uint64{},
 	}, nil
 }

@@ -2,6 +2,7 @@ package broadcast
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -251,32 +252,33 @@ func TestAnnouncedMembersAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out Output
-	announce := func(number uint64, creator broadcastmsg.Node) (pulls []Pull) {
+	announce := func(number uint64, root, creator broadcastmsg.Node) (pulls []Pull) {
 		m := broadcastmsg.Request{
 			Flags: broadcastmsg.Own | broadcastmsg.HasBulk, Service: testService, Tree: binomial,
-			Key:   broadcastmsg.Key{Root: "root", Incarnation: 5, Sequence: number},
+			Key:   broadcastmsg.Key{Root: root, Incarnation: 5, Sequence: number},
 			Index: broadcastmsg.MakeIndex(creator, 5, number), Bulk: broadcastmsg.Bulk{Key: number, Length: 1000},
 		}
 		out.Reset()
-		n.Step(0, []Input{{Kind: Message, Node: "root", Bytes: m.Append(nil)}}, &out)
+		n.Step(0, []Input{{Kind: Message, Node: root, Bytes: m.Append(nil)}}, &out)
 		if len(out.Pulls)+len(out.Sends) != 1 {
 			t.Fatalf("%d pulls and %d refusals, want one of them", len(out.Pulls), len(out.Sends))
 		}
 		return out.Pulls
 	}
 	var under []Pull
-	for i := range uint64(2 * fetchesAtOnce) {
-		if len(announce(100+i, "another")) > 0 {
+	for i := range uint64(2 * pullsAtOnce) {
+		root := broadcastmsg.Node(fmt.Sprint("root", i))
+		if len(announce(100+i, root, "another")) > 0 {
 			t.Error("members are pulled for an index that is not the root's")
 		}
-		under = append(under, slices.Clone(announce(1+i, "root"))...)
+		under = append(under, slices.Clone(announce(1+i, root, root))...)
 	}
-	if len(under) != fetchesAtOnce {
-		t.Errorf("%d pulls at once, want %d", len(under), fetchesAtOnce)
+	if len(under) != pullsAtOnce {
+		t.Errorf("%d pulls at once, want %d", len(under), pullsAtOnce)
 	}
 	out.Reset()
 	n.Step(0, []Input{{Kind: Pulled, Request: under[0].Request, Err: errors.New("gone")}}, &out)
-	if len(announce(50, "root")) != 1 || len(announce(51, "root")) != 0 {
+	if len(announce(50, "other", "other")) != 1 || len(announce(51, "another", "another")) != 0 {
 		t.Error("the end of one pull makes room for other than one")
 	}
 }

@@ -177,7 +177,7 @@ func (n *testNode) invariant() string {
 			return "a request cannot be found"
 		}
 	}
-	others, made := 0, map[broadcastmsg.Node]int{}
+	others, made := 0, map[string]int{}
 	for _, r := range n.requests {
 		if !r.root {
 			others++
@@ -185,7 +185,7 @@ func (n *testNode) invariant() string {
 	}
 	for _, g := range n.groups {
 		if g.by != "" {
-			made[g.by]++
+			made[hostOf(g.by)]++
 		}
 	}
 	if n.quotas.all != others || !maps.Equal(made, n.quotas.groups) {

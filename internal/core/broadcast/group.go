@@ -341,7 +341,7 @@ func (c *Core) freeGroup(g *group) {
 	if c.groups[g.key] == g {
 		delete(c.groups, g.key)
 		if g.by != "" {
-			less(c.quotas.groups, g.by)
+			less(c.quotas.groups, g.by, 1)
 		}
 	}
 	for _, id := range g.handles {

@@ -7,15 +7,18 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
-// Bounds of the requests that wait until their root has answered.
+// Bounds of the requests that wait until their root has answered: no longer than their
+// senders wait, whose word that is.
 const (
 	parkedMost = 4096 // in all
-	parkedFrom = 256  // from one node
+	parkedFrom = 256  // from one host
+	parkedFor  = time.Minute
 )
 
 // proofs are whom a node believes, and who believes it.
@@ -23,10 +26,10 @@ type proofs struct {
 	roots   map[broadcastmsg.Node]*trust    // who have answered
 	readers map[broadcastmsg.Node]hash.Hash // who have asked: what tags for them are made with
 	asked   map[broadcastmsg.Node]*asking
-	parked  map[broadcastmsg.Node]int // messages that wait, by their sender
-	waiting int                       // of all senders
-	floor   uint64                    // this root's lowest sequence number that has not ended
-	said    broadcastmsg.Statement    // of the request that is looked at
+	parked  map[string]int         // messages that wait, by their senders' hosts
+	waiting int                    // of all senders
+	floor   uint64                 // this root's lowest sequence number that has not ended
+	said    broadcastmsg.Statement // of the request that is looked at
 	sum     []byte
 	scratch []byte
 	made    broadcastmsg.Proof // of the request that is being sent
@@ -60,7 +63,7 @@ type parked struct {
 func newProofs() proofs {
 	return proofs{
 		roots: map[broadcastmsg.Node]*trust{}, readers: map[broadcastmsg.Node]hash.Hash{},
-		asked: map[broadcastmsg.Node]*asking{}, parked: map[broadcastmsg.Node]int{}, floor: 1,
+		asked: map[broadcastmsg.Node]*asking{}, parked: map[string]int{}, floor: 1,
 	}
 }
 
@@ -154,7 +157,7 @@ func (c *Core) prove(m *broadcastmsg.Request, t *route) {
 // park keeps a request until its root has answered, which is asked. It reports why not.
 func (c *Core) park(from broadcastmsg.Node, b []byte, m *broadcastmsg.Request) (why string) {
 	q := &c.proofs
-	if q.waiting >= parkedMost || q.parked[from] >= parkedFrom {
+	if q.waiting >= parkedMost || q.parked[hostOf(from)] >= parkedFrom {
 		return "too many requests wait for their roots to answer"
 	}
 	a := q.asked[m.Root]
@@ -165,11 +168,12 @@ func (c *Core) park(from broadcastmsg.Node, b []byte, m *broadcastmsg.Request) (
 		c.ask(a, 0)
 	}
 	q.waiting++
-	q.parked[from]++
-	patience := min(m.Patience-m.Late, c.cfg.Patience)
-	p := parked{from, bytes.Clone(b), c.now.Add(m.Level + patience + c.cfg.RoundTrip)}
-	a.parked = append(a.parked, p)
-	c.timers.Set(&a.alarm, a.parked[0].until)
+	q.parked[hostOf(from)]++
+	until := c.now.Add(min(m.Level+m.Patience-m.Late, parkedFor) + c.cfg.RoundTrip)
+	a.parked = append(a.parked, parked{from, bytes.Clone(b), until})
+	if !a.alarm.Running() || until < a.alarm.At {
+		c.timers.Set(&a.alarm, until)
+	}
 	return ""
 }
 
@@ -228,23 +232,26 @@ func (c *Core) answered(from broadcastmsg.Node, b []byte) {
 		incarnation: m.Incarnation, public: bytes.Clone(m.Public[:]), tags: hmac.New(sha256.New, a.secret[:]),
 	}
 	c.finished.raise(life{from, m.Incarnation}, m.Floor)
-	for _, p := range c.release(a, len(a.parked)) {
+	for _, p := range c.release(a, core.Never) {
 		c.requestMessage(p.from, p.bytes, true)
 	}
 }
 
-// release takes the first messages that wait for a root's answer.
-func (c *Core) release(a *asking, n int) []parked {
-	free := a.parked[:n]
-	a.parked = a.parked[n:]
-	c.proofs.waiting -= n
-	for _, p := range free {
-		less(c.proofs.parked, p.from)
-	}
+// release takes those that wait for a root's answer until a moment, Never: all of them, in
+// the order in which they came.
+func (c *Core) release(a *asking, until core.Time) (free []parked) {
+	var kept []parked
 	at := core.Never
-	if len(a.parked) > 0 {
-		at = a.parked[0].until
-	} else {
+	for _, p := range a.parked {
+		if p.until > until {
+			kept, at = append(kept, p), at.Earlier(p.until)
+			continue
+		}
+		free = append(free, p)
+		less(c.proofs.parked, p.from, 1)
+	}
+	c.proofs.waiting -= len(free)
+	if a.parked = kept; len(kept) == 0 {
 		delete(c.proofs.asked, a.root)
 	}
 	c.timers.Set(&a.alarm, at)
@@ -254,12 +261,12 @@ func (c *Core) release(a *asking, n int) []parked {
 // unanswered refuses what waits for a root that does not answer.
 func (c *Core) unanswered(root broadcastmsg.Node, why string) {
 	if a := c.proofs.asked[root]; a != nil {
-		c.unproven(a, len(a.parked), why)
+		c.unproven(a, core.Never, why)
 	}
 }
 
-func (c *Core) unproven(a *asking, n int, why string) {
-	for _, p := range c.release(a, n) {
+func (c *Core) unproven(a *asking, until core.Time, why string) {
+	for _, p := range c.release(a, until) {
 		m := &c.request
 		if err := m.Decode(p.bytes); err == nil { // as it was before
 			c.refuseUnproven(p.from, m, why)
@@ -268,13 +275,7 @@ func (c *Core) unproven(a *asking, n int, why string) {
 }
 
 // impatient refuses what waits for a root whose sender waits no more.
-func (c *Core) impatient(a *asking) {
-	n := 0
-	for n < len(a.parked) && a.parked[n].until <= c.now {
-		n++
-	}
-	c.unproven(a, n, "its root has not answered")
-}
+func (c *Core) impatient(a *asking) { c.unproven(a, c.now, "its root has not answered") }
 
 // askAgain asks a root again whose connection has ended.
 func (c *Core) askAgain(root broadcastmsg.Node) {

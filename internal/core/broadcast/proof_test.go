@@ -3,6 +3,7 @@ package broadcast
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -340,6 +341,47 @@ func TestFinding3RootDoesNotAnswer(t *testing.T) {
 	n.step(Input{Kind: Message, Node: "n0", Bytes: m.Append(nil)})
 	if n.proofs.waiting != parkedFrom+1 {
 		t.Errorf("another's waits for those of n1: %d", n.proofs.waiting)
+	}
+}
+
+// TestParkedUntilTheirSendersGiveUp: what waits for a root that does not answer is refused
+// when its own sender waits no more, whatever came before it, and whatever time a hop
+// claims, when a root that is there would have answered; the rest is looked at in its order.
+func TestParkedUntilTheirSendersGiveUp(t *testing.T) {
+	for _, first := range []bool{true, false} { // the one that waits longest comes first, or last
+		c := provenChain(t, 4)
+		m, err := decodeRequest(c.caught(t, Broadcast{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := c.node(2)
+		n.mute = true
+		m.Incarnation++ // not known
+		waits := []time.Duration{broadcastmsg.MaxLevel, 3 * time.Second, time.Second, 2 * time.Second}
+		if !first {
+			slices.Reverse(waits)
+		}
+		begun := c.clock
+		for i, level := range waits {
+			m.Sequence, m.Level, m.Patience, m.Late = uint64(1000+i), level, 0, 0
+			if level == broadcastmsg.MaxLevel {
+				m.Patience = broadcastmsg.MaxPatience
+			}
+			n.step(Input{Kind: Message, Node: "n1", Bytes: m.Append(nil)})
+		}
+		for i, want := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, parkedFor} {
+			if got := n.Deadline().Sub(begun); got != want+n.cfg.RoundTrip {
+				t.Errorf("longest first %v: request %d waits for %v, want %v", first, i, got, want+n.cfg.RoundTrip)
+			}
+			c.clock = max(c.clock, n.Deadline())
+			n.step()
+			if n.proofs.waiting != 3-i {
+				t.Errorf("longest first %v: after %v %d wait, want %d", first, want, n.proofs.waiting, 3-i)
+			}
+		}
+		if leak := n.leaks(); leak != "" {
+			t.Error(leak)
+		}
 	}
 }
 

@@ -163,11 +163,11 @@ func (c *Core) find(r *request, m *broadcastmsg.Request) {
 		c.create(r, r.creation)
 	case r.own && r.bulk > 0:
 		r.group = &group{key: key}
-		if why := c.whyNotFetch(r); why != "" {
+		if why := c.whyNotPull(r); why != "" {
 			c.refuse(r, broadcastmsg.NoGroup, why)
 			return
 		}
-		c.fetching += r.bulk
+		c.quotas.pull(r)
 		r.phase, r.blob = fetching, make([]byte, r.bulk)
 		c.out.Pulls = append(c.out.Pulls, Pull{Request: r.id, From: r.from, Key: r.source, Length: r.bulk, Into: r.blob, Until: r.since.Add(r.level + r.patience - r.late + c.cfg.RoundTrip)})
 	default:
@@ -185,29 +185,11 @@ func (c *Core) contradicts(g *group, r *request) bool {
 	return r.tree != g.tree || r.creation.Name != g.name
 }
 
-// fetchesAtOnce bounds the memory for members that are being pulled, in
-// creations of the largest size.
-const fetchesAtOnce = 4
-
-// whyNotFetch reports why no memory is taken for the members that r announces,
-// before any of them are here.
-func (c *Core) whyNotFetch(r *request) string {
-	switch {
-	case !r.last && !r.group.key.index.MadeBy(r.key.Root, r.key.Incarnation):
-		return notItsIndex
-	case r.bulk > c.cfg.CreationBytes:
-		return fmt.Sprintf("%d bytes of members, at most %d are taken", r.bulk, c.cfg.CreationBytes)
-	case c.fetching+r.bulk > fetchesAtOnce*c.cfg.CreationBytes:
-		return fmt.Sprintf("%d bytes of members are being pulled already", c.fetching)
-	}
-	return ""
-}
-
 const notItsIndex = "its index is of another root"
 
 // fetched goes on when the parameters of creation were pulled.
 func (c *Core) fetched(r *request, err error) {
-	c.fetching -= r.bulk
+	c.quotas.pulledAll(r)
 	if r.aborting != broadcastmsg.OK {
 		c.refuse(r, r.aborting, "")
 		return
@@ -321,7 +303,7 @@ func (c *Core) keep(r *request) {
 	} else if !r.last || g.key.outOfBand {
 		c.groups[g.key] = g
 		g.by = r.key.Root
-		c.quotas.groups[g.by]++
+		c.quotas.groups[hostOf(g.by)]++
 	}
 	g.root(r.key.Root, r.key.Incarnation).keep(r.route, r.subset, r.filter)
 }
