@@ -244,6 +244,44 @@ func TestQuotasAreByHost(t *testing.T) {
 	}
 }
 
+// TestOneHostLeavesMemoryToOthers: a host whose requests take up all that is remembered of
+// what has ended, by many names or by leaps of their numbers, forgets its own alone: another
+// root's next request runs, and none of its earlier ones does again.
+func TestOneHostLeavesMemoryToOthers(t *testing.T) {
+	for name, attack := range map[string]func(i int, m *broadcastmsg.Request){
+		"many names": func(i int, m *broadcastmsg.Request) { m.Root = broadcastmsg.Node(fmt.Sprint("evil#", i)) },
+		"leaps":      func(i int, m *broadcastmsg.Request) { m.Root, m.Sequence = "evil", uint64(i)*pageBits },
+	} {
+		c := newCluster(1, binomial)
+		n := c.node(0)
+		n.finished = newMemory(16 * pageBits)
+		give := func(m *broadcastmsg.Request) {
+			targets := []broadcastmsg.Target{{Node: m.Root, Tags: []broadcastmsg.Tag{{}}}, {Node: "n0", Tags: []broadcastmsg.Tag{{}}}}
+			m.Flags, m.Service, m.Tree = broadcastmsg.Creates|broadcastmsg.Last, testService, broadcastmsg.Tree{Kind: broadcastmsg.Flat}
+			m.Index, m.Creation = broadcastmsg.MakeIndex(m.Root, 1, 1), &broadcastmsg.Creation{Name: "g", Targets: targets}
+			m.Incarnation, m.Digest, m.Patience = 1, broadcastmsg.DigestOf(testService, targets), broadcastmsg.MaxPatience
+			n.step(Input{Kind: Message, Node: m.Root, Bytes: m.Append(nil)})
+			c.pass(time.Second) // its reply is given up
+		}
+		other := func(sequence uint64) *broadcastmsg.Request {
+			return &broadcastmsg.Request{Key: broadcastmsg.Key{Root: "n1", Sequence: sequence}}
+		}
+		give(other(1))
+		for i := range 100 {
+			m := &broadcastmsg.Request{Key: broadcastmsg.Key{Sequence: 1}}
+			attack(i, m)
+			give(m)
+		}
+		if n.ran != 101 {
+			t.Fatalf("%s: %d have run", name, n.ran)
+		}
+		give(other(1))
+		if give(other(2)); n.ran != 102 || n.Counters().Copies != 1 {
+			t.Errorf("%s: %d have run, %d were copies; want one more, and one", name, n.ran, n.Counters().Copies)
+		}
+	}
+}
+
 // known returns a handle to the out-of-band group of all, at a node.
 func (c *cluster) known(t *testing.T, at int) uint64 {
 	t.Helper()

@@ -17,14 +17,16 @@ const pageBits = 4096
 // counts its broadcasts as it sends them, so that it takes a page for every 4096
 // of them, however many come by here.
 //
-// When there are too many pages the lowest of a root's goes, and from then on
-// all that is below counts as ended: as in the replay window of RFC 6479, what
-// comes later than that is taken for a copy, and nothing runs twice.
+// When there are too many pages, in all or of one host's roots, the lowest of a root's
+// goes, of that host's if it has its share, and from then on all that is below counts as
+// ended: as in the replay window of RFC 6479, what comes later than that is taken for a
+// copy, and nothing runs twice.
 type memory struct {
-	pasts map[life]*past
-	pages []*page // of all roots
-	hand  int     // the page that is looked at next
-	most  int     // pages
+	pasts map[broadcastmsg.Node]map[uint64]*past // by incarnation
+	pages []*page                                // of all roots
+	of    map[string]int                         // how many, by their roots' hosts
+	hand  int                                    // the page that is looked at next
+	most  int                                    // pages
 	spare *page
 	last  *past // asked for most recently
 }
@@ -38,8 +40,10 @@ type life struct {
 // past is what has ended of one life.
 type past struct {
 	life
-	floor uint64  // sequence numbers below it count as ended
-	pages []*page // by number
+	host   string
+	floor  uint64  // sequence numbers below it count as ended
+	pages  []*page // by number
+	isKept bool    // also without pages, for its floor
 }
 
 type page struct {
@@ -52,7 +56,7 @@ type page struct {
 
 // newMemory returns a memory for so many sequence numbers.
 func newMemory(numbers int) memory {
-	return memory{pasts: map[life]*past{}, most: (numbers + pageBits - 1) / pageBits}
+	return memory{pasts: map[broadcastmsg.Node]map[uint64]*past{}, of: map[string]int{}, most: (numbers + pageBits - 1) / pageBits}
 }
 
 func (m *memory) past(k *broadcastmsg.Key) *past {
@@ -60,11 +64,32 @@ func (m *memory) past(k *broadcastmsg.Key) *past {
 	if m.last != nil && m.last.life == l {
 		return m.last
 	}
-	p := m.pasts[l]
+	p := m.pasts[l.root][l.incarnation]
 	if p != nil {
 		m.last = p
 	}
 	return p
+}
+
+// put makes a past.
+func (m *memory) put(l life) *past {
+	p := &past{life: l, host: hostOf(l.root)}
+	if m.pasts[p.root] == nil {
+		m.pasts[p.root] = map[uint64]*past{}
+	}
+	m.pasts[p.root][p.incarnation] = p
+	return p
+}
+
+// remove forgets a past that has no pages.
+func (m *memory) remove(p *past) {
+	delete(m.pasts[p.root], p.incarnation)
+	if len(m.pasts[p.root]) == 0 {
+		delete(m.pasts, p.root)
+	}
+	if m.last == p {
+		m.last = nil
+	}
 }
 
 func (p *past) find(number uint64) (int, bool) {
@@ -94,21 +119,23 @@ func (m *memory) has(k broadcastmsg.Key) bool {
 func (m *memory) add(k broadcastmsg.Key, until core.Time) {
 	p := m.past(&k)
 	if p == nil {
-		p = &past{life: life{k.Root, k.Incarnation}}
-		m.pasts[p.life], m.last = p, p
+		p = m.put(life{k.Root, k.Incarnation})
+		m.last = p
 	}
 	number := k.Sequence / pageBits
 	i, ok := p.find(number)
 	if !ok {
+		for m.of[p.host] >= max(1, m.most/4) {
+			m.evict(func(other *past) bool { return other.host == p.host })
+		}
 		for len(m.pages) >= m.most {
-			m.evict()
+			m.evict(func(*past) bool { return true })
 		}
 		if k.Sequence < p.floor {
 			return
 		}
 		i, _ = p.find(number) // pages of its own may have gone
 		p.pages = slices.Insert(p.pages, i, m.newPage(p, number))
-		m.pasts[p.life] = p
 	}
 	g := p.pages[i]
 	g.bits[k.Sequence%pageBits/64] |= 1 << (k.Sequence % 64)
@@ -122,14 +149,16 @@ func (m *memory) newPage(p *past, number uint64) *page {
 	}
 	*g = page{of: p, number: number, at: len(m.pages)}
 	m.pages = append(m.pages, g)
+	m.of[p.host]++
 	return g
 }
 
-// evict makes room: the lowest page goes, of the root whose turn it is.
-func (m *memory) evict() {
-	m.hand %= len(m.pages)
+// evict makes room: the lowest page goes, of that root among some whose turn it is.
+func (m *memory) evict(among func(*past) bool) {
+	for m.hand %= len(m.pages); !among(m.pages[m.hand].of); m.hand = (m.hand + 1) % len(m.pages) {
+	}
 	p := m.pages[m.hand].of
-	p.floor = (p.pages[0].number + 1) * pageBits
+	p.floor, p.isKept = (p.pages[0].number+1)*pageBits, true
 	m.drop(p.pages[0])
 	m.hand++
 }
@@ -138,12 +167,10 @@ func (m *memory) drop(g *page) {
 	p := g.of
 	i, _ := p.find(g.number)
 	p.pages = slices.Delete(p.pages, i, i+1)
-	if len(p.pages) == 0 && p.floor == 0 {
-		delete(m.pasts, p.life)
-		if m.last == p {
-			m.last = nil
-		}
+	if len(p.pages) == 0 && !p.isKept {
+		m.remove(p)
 	}
+	less(m.of, p.root, 1)
 	last := len(m.pages) - 1
 	m.pages[g.at] = m.pages[last]
 	m.pages[g.at].at = g.at
@@ -152,12 +179,20 @@ func (m *memory) drop(g *page) {
 	m.spare = g
 }
 
-// raise has all broadcasts of a life below a sequence number count as ended.
-func (m *memory) raise(l life, floor uint64) {
-	p := m.pasts[l]
+// keep has a life be known, until it is over or its root is forgotten.
+func (m *memory) keep(l life) {
+	p := m.pasts[l.root][l.incarnation]
 	if p == nil {
-		p = &past{life: l}
-		m.pasts[l] = p
+		p = m.put(l)
+	}
+	p.isKept = true
+}
+
+// raise has all broadcasts of a life that is known below a sequence number count as ended.
+func (m *memory) raise(l life, floor uint64) {
+	p := m.pasts[l.root][l.incarnation]
+	if p == nil {
+		return
 	}
 	p.floor = max(p.floor, floor)
 	for len(p.pages) > 0 && (p.pages[0].number+1)*pageBits <= p.floor {
@@ -167,17 +202,23 @@ func (m *memory) raise(l life, floor uint64) {
 
 // end forgets a life that is over, of which nothing is taken any more.
 func (m *memory) end(l life) {
-	p := m.pasts[l]
+	p := m.pasts[l.root][l.incarnation]
 	if p == nil {
 		return
 	}
-	p.floor = 1
+	p.isKept = true
 	for len(p.pages) > 0 {
 		m.drop(p.pages[0])
 	}
-	delete(m.pasts, l)
-	if m.last == p {
-		m.last = nil
+	m.remove(p)
+}
+
+// release keeps of a root what has ended here, and not up to where all has.
+func (m *memory) release(root broadcastmsg.Node) {
+	for _, p := range m.pasts[root] {
+		if p.isKept = false; len(p.pages) == 0 {
+			m.remove(p)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"maps"
 	"testing"
 	"unsafe"
 
@@ -59,8 +60,17 @@ func TestMemory(t *testing.T) {
 					t.Fatalf("%d pages, at most %d", len(m.pages), pages)
 				}
 				owned := 0
-				for _, p := range m.pasts {
-					owned += len(p.pages)
+				hosts := map[string]int{}
+				for _, lives := range m.pasts {
+					for _, p := range lives {
+						owned += len(p.pages)
+						if hosts[p.host] += len(p.pages); hosts[p.host] == 0 {
+							delete(hosts, p.host)
+						}
+					}
+				}
+				if !maps.Equal(hosts, m.of) {
+					t.Fatalf("hosts have %v pages, counted are %v", hosts, m.of)
 				}
 				if owned != len(m.pages) {
 					t.Fatalf("%d pages, %d of them found", len(m.pages), owned)

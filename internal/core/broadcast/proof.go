@@ -231,6 +231,7 @@ func (c *Core) answered(from broadcastmsg.Node, b []byte) {
 	c.proofs.roots[from] = &trust{
 		incarnation: m.Incarnation, public: bytes.Clone(m.Public[:]), tags: hmac.New(sha256.New, a.secret[:]),
 	}
+	c.finished.keep(life{from, m.Incarnation})
 	c.finished.raise(life{from, m.Incarnation}, m.Floor)
 	for _, p := range c.release(a, core.Never) {
 		c.requestMessage(p.from, p.bytes, true)

@@ -413,6 +413,7 @@ func TestMemoryOfProven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMemory(1000 * pageBits)
 		l := life{"a", 1}
+		m.keep(l)
 		floor, ended := uint64(0), map[uint64]bool{}
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
 			k := rapid.Uint64Range(0, 5*pageBits).Draw(t, "sequence")
