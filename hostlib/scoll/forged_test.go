@@ -169,6 +169,7 @@ func TestForgedRequests(t *testing.T) {
 		"no member":            {func(r *broadcastmsg.Request) { r.Root, r.Index = "z", broadcastmsg.MakeIndex("z", 1, 1) }, broadcastmsg.NotMember},
 		"an unknown tree":      {func(r *broadcastmsg.Request) { r.Tree.Kind = 77 }, broadcastmsg.NoTree},
 		"the node's own":       {func(r *broadcastmsg.Request) { r.Root, r.Index = "n1", broadcastmsg.MakeIndex("n1", 1, 1) }, broadcastmsg.StaleRoot},
+		"another life":         {func(r *broadcastmsg.Request) { r.Incarnation, r.Index = 2, broadcastmsg.MakeIndex("x", 2, r.Sequence) }, broadcastmsg.StaleRoot},
 		"out of band, unasked": {func(r *broadcastmsg.Request) { r.Flags, r.Creation = broadcastmsg.OutOfBand, nil }, broadcastmsg.NoGroup},
 		"a node twice": {func(r *broadcastmsg.Request) {
 			r.Creation.Targets = append(r.Creation.Targets, r.Creation.Targets[0])

@@ -72,7 +72,7 @@ func (l *link) Restarted(node string, before, incarnation uint64) {
 
 // Received implements peer.Handler. It waits while the loop has too much to do.
 func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
-	from := broadcastmsg.Node(c.Peer().Name)
+	from := c.Peer()
 	lent := messages.Get().(*[]broadcast.Input)
 	all := (*lent)[:0]
 	bytes := 0
@@ -81,7 +81,7 @@ func (l *link) Received(c *peer.Conn, frames []peer.Frame, b *peer.Burst) {
 		if len(f.Bytes) == 0 {
 			continue // it only asks whether this node is there
 		}
-		all = append(all, broadcast.Input{Kind: broadcast.Message, Node: from, Bytes: f.Bytes})
+		all = append(all, broadcast.Input{Kind: broadcast.Message, Node: broadcastmsg.Node(from.Name), Incarnation: from.Incarnation, Bytes: f.Bytes})
 	}
 	l.counts.messagesIn.Add(uint64(len(frames)))
 	l.counts.bytesIn.Add(uint64(bytes))
@@ -113,10 +113,11 @@ func (l *link) Down(c *peer.Conn, _ error) {
 func (l *link) Forgotten(node string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.met[node].watched {
+	isWatched := l.met[node].watched
+	if !isWatched {
 		delete(l.met, node)
-		l.core.Forget(broadcastmsg.Node(node))
 	}
+	l.core.Forget(broadcastmsg.Node(node), isWatched)
 }
 
 // Absent implements peer.Absentee. A node that has gone may have replied before: whoever

@@ -165,7 +165,7 @@ func (c *Core) Deadline() core.Time { return c.timers.Next() }
 func (c *Core) take(in *Input) {
 	switch in.Kind {
 	case Message:
-		c.message(in.Node, in.Bytes)
+		c.message(in.Node, in.Incarnation, in.Bytes)
 	case Sent:
 		c.sent(in.Number, in.Err)
 	case Returned:

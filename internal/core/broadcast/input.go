@@ -12,7 +12,7 @@ type InputKind uint8
 
 // The kinds of inputs, with the fields that they use.
 const (
-	Message  InputKind = iota // Node, Bytes: a message from a node
+	Message  InputKind = iota // Node, Bytes, Incarnation: a message from a node, which is in that life; 0: not known in which
 	Sent                      // Number, Err: what became of a Send, once for each
 	Returned                  // Call, Request, Child, Err and what the callback decided: once for each Call but Created
 	Pulled                    // Request, Err: what became of a Pull, once for each

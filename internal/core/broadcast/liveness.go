@@ -36,12 +36,24 @@ func (c *Core) up(node broadcastmsg.Node, incarnation uint64) {
 	if known && incarnation > before {
 		status = broadcastmsg.Rebooted
 		delete(c.proofs.readers, node) // its secret was that of its earlier life
+		if c.proves() {
+			c.finished.end(life{node, before})
+		}
 	}
 	c.onPeerLost(node, incarnation, status)
 }
 
-// Forget forgets in which incarnation a node was met: it may be in any.
-func (c *Core) Forget(node broadcastmsg.Node) { delete(c.incarnations, node) }
+// Forget forgets a node that nothing connects to any more: what proves its requests, for
+// which it is asked anew, and, unless isWatched says that its lives are reported, in which
+// incarnation it was met: it may be in any. So what is kept of nodes is bounded by who calls.
+func (c *Core) Forget(node broadcastmsg.Node, isWatched bool) {
+	delete(c.proofs.readers, node)
+	delete(c.proofs.roots, node)
+	c.finished.release(node)
+	if !isWatched {
+		delete(c.incarnations, node)
+	}
+}
 
 // mostDoublings is how often the pause doubles before a node is called again whose
 // connections end again and again.

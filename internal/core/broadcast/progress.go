@@ -225,6 +225,7 @@ func (c *Core) end(r *request, err error) {
 	case r.root:
 		c.ended()
 	case r.route == nil:
+	case r.isProven && r.key.Incarnation < c.incarnations[r.key.Root]: // nothing of that life is taken any more
 	case r.isProven: // whoever has it may send it again, until its root says that it has ended
 		c.finished.add(r.key, core.Never)
 	default:
@@ -240,7 +241,7 @@ func (c *Core) end(r *request, err error) {
 	rivals := r.rivals
 	c.spares.end(r)
 	for _, rival := range rivals {
-		c.requestMessage(rival.from, rival.bytes, true)
+		c.requestMessage(rival.from, 0, rival.bytes, true)
 	}
 }
 

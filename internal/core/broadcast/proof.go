@@ -234,7 +234,7 @@ func (c *Core) answered(from broadcastmsg.Node, b []byte) {
 	c.finished.keep(life{from, m.Incarnation})
 	c.finished.raise(life{from, m.Incarnation}, m.Floor)
 	for _, p := range c.release(a, core.Never) {
-		c.requestMessage(p.from, p.bytes, true)
+		c.requestMessage(p.from, 0, p.bytes, true)
 	}
 }
 

@@ -2,6 +2,7 @@ package broadcast
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"fmt"
 	"slices"
 	"testing"
@@ -382,6 +383,70 @@ func TestParkedUntilTheirSendersGiveUp(t *testing.T) {
 		if leak := n.leaks(); leak != "" {
 			t.Error(leak)
 		}
+	}
+}
+
+// TestForgottenRootsAreAskedAnew: what proves a root's requests goes with a host that is
+// forgotten, at both ends; what has run does not run again, and what follows runs as before.
+func TestForgottenRootsAreAskedAnew(t *testing.T) {
+	c := provenChain(t, 4)
+	old := c.caught(t, Broadcast{Payload: []byte("once")})
+	c.node(1).queue = append(c.node(1).queue, packet{"n2", old})
+	c.settle()
+	for i, name := range c.names {
+		for _, other := range c.names {
+			c.nodes[name].Forget(other, i == 2)
+		}
+		if p := &c.nodes[name].proofs; len(p.roots)+len(p.readers) > 0 {
+			t.Errorf("%s keeps %d roots and %d readers", name, len(p.roots), len(p.readers))
+		}
+	}
+	c.give("n1", old)
+	if c.pass(time.Second); c.node(2).ran != 1 {
+		t.Errorf("n2 has run it %d times", c.node(2).ran)
+	}
+	for i := range 2 {
+		c.node(0).must(t, Broadcast{})
+		if c.node(2).ran != 2+i || c.node(3).ran != 2+i || len(c.node(2).proofs.roots) != 1 || len(c.node(0).proofs.readers) != 2 {
+			t.Errorf("request %d: n2 has run %d, n3 %d; n2 believes %d, who have %d asked n0", i, c.node(2).ran, c.node(3).ran, len(c.node(2).proofs.roots), len(c.node(0).proofs.readers))
+		}
+	}
+}
+
+// TestNamesOfForgottenHosts: a host that asks, answers and calls under ever other names, or
+// in ever later incarnations, leaves nothing once those names are forgotten, or over.
+func TestNamesOfForgottenHosts(t *testing.T) {
+	c := newProven(1, chain)
+	n := c.node(0)
+	const names = 1000
+	public := [ed25519.PublicKeySize]byte(n.cfg.Key.Public().(ed25519.PublicKey))
+	for i := range names {
+		evil := broadcastmsg.Node(fmt.Sprint("evil#", i%(names/2)))
+		life := uint64(1 + i/(names/2))
+		n.step(Input{Kind: Up, Node: evil, Incarnation: life})
+		question := broadcastmsg.Question{Secret: [broadcastmsg.SecretSize]byte{1}}
+		n.step(Input{Kind: Message, Node: evil, Bytes: question.Append(nil)})
+		m := &broadcastmsg.Request{
+			Flags: broadcastmsg.Proven, Service: testService, Tree: chain, Patience: time.Second, Key: broadcastmsg.Key{Root: evil, Incarnation: life, Sequence: 7},
+			Proof: &broadcastmsg.Proof{Signature: make([]byte, broadcastmsg.SignatureSize), Floor: 7},
+		}
+		n.step(Input{Kind: Message, Node: "evil", Bytes: m.Append(nil)}) // it has to be asked
+		answer := broadcastmsg.Answer{Incarnation: life, Floor: 7, Public: public}
+		n.step(Input{Kind: Message, Node: evil, Bytes: answer.Append(nil)})
+		n.step(Input{Kind: Message, Node: evil, Bytes: m.Append(nil)})
+		c.pass(time.Second)
+	}
+	if len(n.proofs.roots) != names/2 || n.Counters().Unproven != names {
+		t.Fatalf("%d roots have answered, %d requests are unproven", len(n.proofs.roots), n.Counters().Unproven)
+	}
+	if k := len(n.finished.pasts); k != names/2 {
+		t.Errorf("of %d names %d are remembered", names/2, k)
+	}
+	for i := range names / 2 {
+		n.Forget(broadcastmsg.Node(fmt.Sprint("evil#", i)), false)
+	}
+	if p := &n.proofs; len(p.roots)+len(p.readers)+len(n.finished.pasts)+len(n.incarnations) > 0 {
+		t.Errorf("%d roots, %d readers, %d roots with their pasts, and %d incarnations are kept", len(p.roots), len(p.readers), len(n.finished.pasts), len(n.incarnations))
 	}
 }
 

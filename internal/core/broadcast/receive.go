@@ -9,23 +9,22 @@ import (
 )
 
 // message takes what a node has sent. Who it is, is the transport's word.
-func (c *Core) message(from broadcastmsg.Node, b []byte) {
+func (c *Core) message(from broadcastmsg.Node, incarnation uint64, b []byte) {
 	switch {
 	case broadcastmsg.IsReply(b):
 		c.replyMessage(from, b)
-		return
 	case broadcastmsg.IsQuestion(b):
 		c.question(from, b)
-		return
 	case broadcastmsg.IsAnswer(b):
 		c.answered(from, b)
-		return
+	default:
+		c.requestMessage(from, incarnation, b, false)
 	}
-	c.requestMessage(from, b, false)
 }
 
-// requestMessage takes a request; isAsked reports that its root has been asked about it.
-func (c *Core) requestMessage(from broadcastmsg.Node, b []byte, isAsked bool) {
+// requestMessage takes a request, from a node in a life, 0: not known in which; isAsked
+// reports that its root has been asked about it.
+func (c *Core) requestMessage(from broadcastmsg.Node, incarnation uint64, b []byte, isAsked bool) {
 	if len(b) > broadcastmsg.MaxRequest {
 		c.counters.Unreadable++
 		return
@@ -52,7 +51,7 @@ func (c *Core) requestMessage(from broadcastmsg.Node, b []byte, isAsked bool) {
 		c.reject(from, m.Key, broadcastmsg.WrongParent, "another node has sent the same")
 		return
 	}
-	if status := c.check(m); status != broadcastmsg.OK {
+	if status := c.check(from, incarnation, m); status != broadcastmsg.OK {
 		c.pool.release(raw)
 		c.reject(from, m.Key, status, "")
 		return
@@ -86,8 +85,9 @@ func (c *Core) rivals(r *request, from broadcastmsg.Node, m *broadcastmsg.Reques
 }
 
 // check returns what is wrong with a request before its group is looked up.
-func (c *Core) check(m *broadcastmsg.Request) broadcastmsg.Status {
-	if m.Root == c.cfg.Node || m.Incarnation < max(c.dead[m.Root], c.incarnations[m.Root]) {
+func (c *Core) check(from broadcastmsg.Node, incarnation uint64, m *broadcastmsg.Request) broadcastmsg.Status {
+	isLiar := from == m.Root && incarnation != 0 && incarnation != m.Incarnation
+	if isLiar || m.Root == c.cfg.Node || m.Incarnation < max(c.dead[m.Root], c.incarnations[m.Root]) {
 		return broadcastmsg.StaleRoot
 	}
 	s, ok := c.services[m.Service]
