@@ -18,7 +18,7 @@ import (
 // same authorities.
 type Access struct {
 	Call   Rule // who may broadcast requests that the service runs
-	Create Rule // who may make and destroy groups; the zero Rule: who may call
+	Create Rule // who may make and destroy groups, also by Broadcast.Last unless they are out-of-band; the zero Rule: who may call
 }
 
 // Rule is for some hosts. The zero Rule is for all.

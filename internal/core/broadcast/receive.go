@@ -134,8 +134,9 @@ func (s Service) denies(m *broadcastmsg.Request) (why string) {
 	if s.Allow == nil {
 		return ""
 	}
-	own := m.Flags&broadcastmsg.Own != 0
-	return s.Allow(Caller{Root: m.Root, Creates: own || m.Flags&broadcastmsg.Creates != 0, Calls: !own})
+	is := func(f broadcastmsg.Flags) bool { return m.Flags&f != 0 }
+	frees := is(broadcastmsg.Last) && !is(broadcastmsg.OutOfBand) // of an out-of-band group, the root's own tree
+	return s.Allow(Caller{Root: m.Root, Creates: is(broadcastmsg.Own|broadcastmsg.Creates) || frees, Calls: !is(broadcastmsg.Own)})
 }
 
 // find comes by the group's members: from the table, from the message, from the
