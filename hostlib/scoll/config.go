@@ -38,7 +38,8 @@ type Config struct {
 	// MiB by default.
 	PartBytes int
 	// MembersBytes are the most bytes of a list of members that the node pulls
-	// to take part in a large group; 64 MiB by default.
+	// to take part in a large group, and a quarter of those of all groups that one
+	// other host has made on this node; 64 MiB by default.
 	MembersBytes uint64
 	// Requests are how many requests of other nodes may be active at once, and a quarter
 	// of them those of one host, all its processes together; 65,536 by default. More are

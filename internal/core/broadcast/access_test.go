@@ -178,7 +178,7 @@ func TestQuotas(t *testing.T) {
 // host may have a node keep: requests, groups, members that are pulled, and requests that
 // wait for their roots.
 func TestQuotasAreByHost(t *testing.T) {
-	process := func(i int) broadcastmsg.Node { return broadcastmsg.Node(fmt.Sprintf("evil#%d", i)) }
+	process := func(i int) broadcastmsg.Node { return broadcastmsg.Node(fmt.Sprintf("evil#%03d", i)) }
 	// made is a request of a process that makes a group of itself and n0.
 	made := func(i int) *broadcastmsg.Request {
 		m := &broadcastmsg.Request{
@@ -200,15 +200,21 @@ func TestQuotasAreByHost(t *testing.T) {
 		most    int
 		kept    func(n *testNode) int
 	}{
-		"requests": {made, 4, func(n *testNode) int { return len(n.requests) }},
-		"groups":   {made, 4, func(n *testNode) int { n.release(); return len(n.groups) }},
-		"members":  {func(i int) *broadcastmsg.Request { return fetched(i, 64<<20) }, 1, func(n *testNode) int { return len(n.requests) }},
+		"requests":          {made, 4, func(n *testNode) int { return len(n.requests) }},
+		"groups":            {made, 4, func(n *testNode) int { n.release(); return len(n.groups) }},
+		"members":           {func(i int) *broadcastmsg.Request { return fetched(i, 64<<20) }, 1, func(n *testNode) int { return len(n.requests) }},
+		"members of groups": {made, 10, func(n *testNode) int { n.release(); return len(n.groups) }},
 	} {
 		c := newCluster(1, binomial)
 		n := c.node(0)
 		n.slowPull = func(Pull) {}
-		if n.cfg.Requests, n.cfg.Groups = 16, 1000; name == "groups" {
-			n.cfg.Requests, n.cfg.Groups = 1<<16, 4
+		switch n.cfg.Requests, n.cfg.Groups = 1<<16, 1000; name {
+		case "requests":
+			n.cfg.Requests = 16
+		case "groups":
+			n.cfg.Groups = 4
+		case "members of groups":
+			n.cfg.CreationBytes = uint64(10 * made(0).Creation.Size() / membersKept)
 		}
 		n.held[IncomingRequest] = name == "requests"
 		for i := range processes {

@@ -177,7 +177,7 @@ func (n *testNode) invariant() string {
 			return "a request cannot be found"
 		}
 	}
-	others, made := 0, map[string]int{}
+	others, made, members := 0, map[string]int{}, map[string]int{}
 	for _, r := range n.requests {
 		if !r.root {
 			others++
@@ -185,10 +185,12 @@ func (n *testNode) invariant() string {
 	}
 	for _, g := range n.groups {
 		if g.by != "" {
-			made[hostOf(g.by)]++
+			if made[hostOf(g.by)]++; g.bytes > 0 {
+				members[hostOf(g.by)] += g.bytes
+			}
 		}
 	}
-	if n.quotas.all != others || !maps.Equal(made, n.quotas.groups) {
+	if n.quotas.all != others || !maps.Equal(made, n.quotas.groups) || !maps.Equal(members, n.quotas.members) {
 		return "what others have this node keep is miscounted"
 	}
 	waiting := 0

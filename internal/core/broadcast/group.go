@@ -26,6 +26,7 @@ type group struct {
 	members *Members          // of a regular one
 	mine    bool              // made by a call of this node's
 	by      broadcastmsg.Node // by whose request, if not by one of this node's
+	bytes   int               // that its members took in it
 	hearsay bool              // made by the word of another than its creator
 	ready   bool              // broadcasts may be made
 	spread  spread
@@ -341,7 +342,7 @@ func (c *Core) freeGroup(g *group) {
 	if c.groups[g.key] == g {
 		delete(c.groups, g.key)
 		if g.by != "" {
-			less(c.quotas.groups, g.by, 1)
+			c.quotas.free(g)
 		}
 	}
 	for _, id := range g.handles {

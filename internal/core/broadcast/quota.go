@@ -13,12 +13,13 @@ type quotas struct {
 	all      int            // requests of others
 	requests map[string]int // the same, by their roots' hosts
 	groups   map[string]int // by the hosts of the roots whose requests have made them
+	members  map[string]int // bytes of the members of these
 	pulled   uint64         // bytes of members that are being pulled
 	pulledBy map[string]int // the same, by the hosts of who announces them
 }
 
 func newQuotas() quotas {
-	return quotas{requests: map[string]int{}, groups: map[string]int{}, pulledBy: map[string]int{}}
+	return quotas{requests: map[string]int{}, groups: map[string]int{}, members: map[string]int{}, pulledBy: map[string]int{}}
 }
 
 func hostOf(node broadcastmsg.Node) string { return peering.HostOf(string(node)) }
@@ -31,6 +32,17 @@ func (q *quotas) begin(root broadcastmsg.Node) {
 func (q *quotas) end(root broadcastmsg.Node) {
 	q.all--
 	less(q.requests, root, 1)
+}
+
+// keep counts a group that is in the table, and free that it is not any more.
+func (q *quotas) keep(g *group) {
+	q.groups[hostOf(g.by)]++
+	q.members[hostOf(g.by)] += g.bytes
+}
+
+func (q *quotas) free(g *group) {
+	less(q.groups, g.by, 1)
+	less(q.members, g.by, g.bytes)
 }
 
 func (q *quotas) pull(r *request) {
@@ -66,9 +78,15 @@ func (c *Core) crowded(root broadcastmsg.Node) string {
 
 // fullOf returns why a request makes no group: its root's host has made too many.
 func (c *Core) fullOf(r *request) string {
+	if c.groups[r.group.key] != nil || r.last && !r.group.key.outOfBand {
+		return ""
+	}
 	host := hostOf(r.key.Root)
-	if n := c.quotas.groups[host]; n >= c.cfg.Groups && c.groups[r.group.key] == nil && (!r.last || r.group.key.outOfBand) {
+	switch n, bytes := c.quotas.groups[host], c.quotas.members[host]; {
+	case n >= c.cfg.Groups:
 		return fmt.Sprintf("host %s has made %d groups here", host, n)
+	case uint64(bytes+r.group.bytes) > membersKept*c.cfg.CreationBytes:
+		return fmt.Sprintf("the groups that host %s has made here have %d bytes of members, and MembersBytes is %d", host, bytes, c.cfg.CreationBytes)
 	}
 	return ""
 }
@@ -76,6 +94,10 @@ func (c *Core) fullOf(r *request) string {
 // pullsAtOnce bounds the memory for members that are being pulled, in creations of the
 // largest size; one host has one of them.
 const pullsAtOnce = 4
+
+// membersKept bounds the members of the groups that the roots of one host have made, in
+// creations of the largest size.
+const membersKept = 4
 
 // whyNotPull returns why no memory is taken for the members that r announces, before any
 // of them are here.

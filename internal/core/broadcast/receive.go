@@ -231,7 +231,7 @@ func (c *Core) create(r *request, p *broadcastmsg.Creation) {
 		return
 	}
 	r.group = &group{
-		key: key, name: p.Name, tree: r.tree, members: m, hearsay: !creator, ready: true, roots: map[broadcastmsg.Node]*places{},
+		key: key, name: p.Name, tree: r.tree, members: m, bytes: p.Size(), hearsay: !creator, ready: true, roots: map[broadcastmsg.Node]*places{},
 	}
 	if !creator || !r.own {
 		r.group.spread = somewhere
@@ -304,7 +304,7 @@ func (c *Core) keep(r *request) {
 	} else if !r.last || g.key.outOfBand {
 		c.groups[g.key] = g
 		g.by = r.key.Root
-		c.quotas.groups[hostOf(g.by)]++
+		c.quotas.keep(g)
 	}
 	g.root(r.key.Root, r.key.Incarnation).keep(r.route, r.subset, r.filter)
 }
