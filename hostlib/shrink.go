@@ -19,8 +19,10 @@ import (
 //
 // Without options the new communicator has those of this one; otherwise all give the same. It has
 // a tree of switches of its own. If ctx ends first, the error names the members that are waited
-// for, as far as is known; Shrink may be called again. An error that wraps ErrEnded says that this
-// member can take no part: others hold it dead, it has called Abort, or the communicator was left
+// for, as far as is known. Shrink may then be called again, and is to be before Agree: the others, if
+// they have agreed meanwhile, wait for this member to form theirs, until it does, closes its host or
+// calls Abort, and it would wait for them in Agree. An error that wraps ErrEnded says that this member
+// can take no part: others hold it dead, it has called Abort, or the communicator was left
 // or formed again. Where a network is cut in two, either side may hold the other dead.
 func (c *Communicator) Shrink(ctx context.Context, options ...GroupOption) (*Communicator, error) {
 	smaller, err := c.shrink(ctx, options)

@@ -79,6 +79,10 @@ func (o *Output) Reset() {
 	*o = Output{Sends: o.Sends[:0], Decided: o.Decided[:0], Watch: o.Watch[:0]}
 }
 
+// mostDismissals are the answers to a member that is held dead, or that speaks to one that is gone:
+// more than it can have sent before it reads the first, and some that may be lost.
+const mostDismissals = 256
+
 // Core is one member. Its methods are not safe for concurrent use.
 type Core struct {
 	cfg  Config
@@ -91,6 +95,7 @@ type Core struct {
 	next    *round // nil: it is not open
 	// isExpelled: others hold this member dead, and it says nothing more; or isGone: but that.
 	isExpelled, isGone bool
+	dismissals         map[uint32]int // to members that are dead here, or to which this one is gone
 
 	now core.Time
 	out *Output
@@ -247,7 +252,17 @@ func (c *Core) refer(to uint32, b []byte) {
 	if err != nil || int64(to) >= int64(c.cfg.Size) || to == c.cfg.Rank {
 		c.out.Malformed++
 	} else if m.kind != Gone && m.kind != Expelled {
-		c.send(to, &message{kind: Gone})
+		c.dismiss(to, Gone)
+	}
+}
+
+// dismiss answers a member that is to take no more part, or that this one takes none.
+func (c *Core) dismiss(to uint32, k Kind) {
+	if c.dismissals == nil {
+		c.dismissals = map[uint32]int{}
+	}
+	if c.dismissals[to]++; c.dismissals[to] <= mostDismissals {
+		c.send(to, &message{kind: k})
 	}
 }
 
@@ -270,7 +285,7 @@ func (c *Core) message(from uint32, b []byte) {
 	case m.kind == Gone:
 		c.died(from)
 	case c.dead.has(from):
-		c.send(from, &message{kind: Expelled})
+		c.dismiss(from, Expelled)
 	default:
 		c.of(from, &m)
 	}

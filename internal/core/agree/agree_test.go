@@ -144,6 +144,36 @@ func TestExpelled(t *testing.T) {
 	}
 }
 
+// TestAnswersToTheExpelled: a member that is held dead, or that speaks to one that is gone,
+// is answered so, and again where that was lost, but not for ever.
+func TestAnswersToTheExpelled(t *testing.T) {
+	for name, in := range map[string]Input{"expelled": {Kind: Dead, Rank: 2}, "gone": {Kind: Quit}} {
+		g := newGroup(3, 1)
+		var out Output
+		g.members[0].Step(0, []Input{in}, &out)
+		g.members[2].Step(0, []Input{{Kind: Dead, Rank: 0}, {Kind: Dead, Rank: 1}, {Kind: Start}}, &out)
+		g.members[1].Step(0, []Input{{Kind: Start}}, &out)
+		from := map[uint32][]byte{1: PingMessage(), 2: PingMessage()}
+		for _, s := range out.Sends {
+			from[2] = s.Bytes
+		}
+		answers := func(rank uint32) (n int) {
+			for range 1000 {
+				out.Reset()
+				g.members[0].Step(0, []Input{{Kind: Message, Rank: rank, Bytes: from[rank]}}, &out)
+				n += len(out.Sends)
+			}
+			return n
+		}
+		if n := answers(2); n != mostDismissals {
+			t.Errorf("%s: %d answers, want %d", name, n, mostDismissals)
+		}
+		if n := answers(1); name == "gone" && n != mostDismissals {
+			t.Errorf("%s: %d answers to another, want %d", name, n, mostDismissals)
+		}
+	}
+}
+
 // TestQuit: who takes no more part answers so, also what came before, and counts as dead.
 func TestQuit(t *testing.T) {
 	for at := range 20 { // messages before it quits

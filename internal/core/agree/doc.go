@@ -59,7 +59,8 @@
 // does not need it from others. Two agreements are remembered: the last that was decided, for
 // those that have not heard of it, and the next. A member in which another is held dead answers
 // it Expelled. One that has Quit answers all else by Gone, also what came before, and does nothing
-// more: its process lives, so that nobody reports it dead.
+// more: its process lives, so that nobody reports it dead. Both are answers to mostDismissals
+// messages of a member.
 //
 // Every SlowAfter, doubling, members report up the tree, and the leader down, for whom it waits.
 package agree
