@@ -40,7 +40,7 @@ type Config struct {
 	Requests      int           // most requests of others at once, and a quarter of it of one host
 	Groups        int           // most groups that the roots of one other host have made here
 	Receive       int           // buffers for requests that are kept ready
-	Remember      int           // most sequence numbers of roots that are remembered, so that a copy of an ended broadcast does not run again; an eighth of a byte each
+	Remember      int           // most sequence numbers of roots that are remembered, a quarter of it of one host's, so that a copy of an ended broadcast does not run again; an eighth of a byte each
 	Linger        time.Duration // how long they are, beyond the time in which their parent may send again
 
 	// Trees are the kinds of trees beside those that come with the library.
