@@ -109,7 +109,8 @@ func (p *Path) serve() error {
 	return p.wait()
 }
 
-// begin makes a connection of one that was accepted.
+// begin makes a connection of one that was accepted. Package peering has it in use by now: what
+// asks for another one in its place is heeded.
 func (p *Path) begin() {
 	if c, ok := p.raw.(*udp.Conn); ok {
 		c.SetLostAfter(p.host.cfg.LostAfter)
@@ -118,6 +119,7 @@ func (p *Path) begin() {
 		tune(p.raw, p.class, p.host.cfg.DeadAfter, p.host.cfg.LostAfter)
 	}
 	if p.seal != nil {
+		p.follow()
 		p.seal.hold(p.host.cfg.KeyBytes, func() { p.renew(errKey) })
 	}
 }
@@ -183,17 +185,14 @@ func (p *Path) firstWords() (in peering.Input, canAnswer bool) {
 // secure shakes hands with a caller, and returns the host that its certificate names.
 func (p *Path) secure(first []byte) (string, error) {
 	p.seal = &seal{Conn: p.raw, early: first}
-	t := p.host.cfg.TLS.Server()
+	p.shown = p.host.cfg.TLS.Begin()
+	t := p.shown.Server()
 	t.DynamicRecordSizingDisabled = true
 	p.tls = tls.Server(p.seal, t)
 	if err := p.tls.HandshakeContext(p.host.ctx); err != nil {
 		return "", fmt.Errorf("%w: %w", peering.ErrMalformed, err)
 	}
-	name, err := p.certified()
-	if err == nil {
-		p.follow()
-	}
-	return name, err
+	return p.certified()
 }
 
 // certified returns the host that the other side's certificate names.

@@ -85,13 +85,13 @@ func (p *Path) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, 
 	}
 	if h.cfg.TLS != nil {
 		p.seal = &seal{Conn: p.raw}
-		t := h.cfg.TLS.Client(pki.Want{Role: pki.Host, Name: peering.HostOf(a.Peer)})
+		p.shown = h.cfg.TLS.Begin()
+		t := p.shown.Client(pki.Want{Role: pki.Host, Name: peering.HostOf(a.Peer)})
 		t.DynamicRecordSizingDisabled = true
 		p.tls = tls.Client(p.seal, t)
 		if err := p.tls.HandshakeContext(ctx); err != nil {
 			return nil, noTLS(err)
 		}
-		p.follow()
 	}
 	if _, err := p.stream().Write(a.Greeting.Append(nil)); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
+	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
 // Path is one physical connection, from its first byte on: of a shared class one of those
@@ -19,10 +20,11 @@ type Path struct {
 	host   *Host
 	id     peering.ID
 	raw    net.Conn
-	socket *socket   // raw, if the host's poller reads it; else nil
-	try    tryWriter // nil: not on this kind of connection
-	seal   *seal     // nil: plaintext
-	tls    *tls.Conn // over seal
+	socket *socket       // raw, if the host's poller reads it; else nil
+	try    tryWriter     // nil: not on this kind of connection
+	seal   *seal         // nil: plaintext
+	tls    *tls.Conn     // over seal
+	shown  pki.Handshake // that tls has made
 	spare  atomic.Pointer[Burst]
 
 	verdict chan peering.Action // what package peering says: has room for one

@@ -19,7 +19,7 @@ const keyMost = 1 << 38
 // follow has a path end with the other side's certificate, and be replaced before this
 // host's ends.
 func (p *Path) follow() {
-	release := p.host.cfg.TLS.Follow(p.tls.ConnectionState(), p.raw.RemoteAddr().String(), p.close, func() { p.renew(errCertificate) })
+	release := p.shown.Follow(p.tls.ConnectionState(), p.raw.RemoteAddr().String(), p.close, func() { p.renew(errCertificate) })
 	p.unfollow.Store(&release)
 	if p.reason.Load() != nil {
 		release()

@@ -28,7 +28,7 @@ type followed struct {
 	until time.Time // and until when
 	end   func(error)
 
-	own   time.Time     // end of the certificate that this process has shown
+	own   time.Time     // end of the certificate that this process has shown, and of what it rests upon
 	ahead time.Duration // so long before that the connection is renewed
 	renew func()        // nil: not, or called already
 }
@@ -41,19 +41,47 @@ type followers struct {
 	due   time.Time   // when it ends
 }
 
-// Follow watches over a connection whose handshake this Source has verified, until the
-// returned function is called. It calls end, once, and logs that, when the certificate of the
-// other side cannot be used any more: when it expires, or within 5 s when a changed file of
-// revocation lists has it, or one of authorities does not have its authority any more. It calls
-// renew, if that is not nil, once, some time before this process's own certificate ends by which
-// the connection was made, if there is a later one in its place: a connection made from then on
-// lives longer. Both are called on a goroutine of the Source, and must not wait.
-func (s *Source) Follow(c tls.ConnectionState, from string, end func(error), renew func()) (release func()) {
-	h, now := s.current(), s.now()
-	f := &followed{peer: c.PeerCertificates, from: from, end: end, own: h.pair.Leaf.NotAfter, renew: renew}
+// Handshake is one connection's: its certificate is that which the files held when it began.
+type Handshake struct {
+	source *Source
+	held   *held
+}
+
+// Begin returns the handshake of one connection.
+func (s *Source) Begin() Handshake { return Handshake{s, s.current()} }
+
+// Server returns the configuration of the connection's server, as Source.Server does.
+func (h Handshake) Server() *tls.Config { return h.source.server(func() *held { return h.held }) }
+
+// Client returns the configuration of the connection's client, as Source.Client does.
+func (h Handshake) Client(w Want) *tls.Config {
+	return h.source.client(w, func() *held { return h.held })
+}
+
+// Follow watches over the connection as Source.Follow does. It also calls renew, once, some
+// time before the certificate of this process ends by which the connection was made, or what
+// it rests upon, if there is a later one in its place: a connection made from then on lives
+// longer.
+func (h Handshake) Follow(c tls.ConnectionState, from string, end func(error), renew func()) (release func()) {
+	now := h.source.now()
+	f := &followed{peer: c.PeerCertificates, from: from, end: end, own: h.held.until, renew: renew}
 	// Not all at once: connections that began together would be replaced together.
 	ahead := max(0, min(f.own.Sub(now)/4, renewWithin))
 	f.ahead = ahead/2 + rand.N(ahead/2+1)
+	return h.source.follow(f, now)
+}
+
+// Follow watches over a connection whose handshake this Source has verified, until the
+// returned function is called. It calls end, once, and logs that, when the certificate of the
+// other side cannot be used any more: when it expires, or within 5 s when a changed file of
+// revocation lists has it, or one of authorities does not have its authority any more. The
+// call has a goroutine of its own.
+func (s *Source) Follow(c tls.ConnectionState, from string, end func(error)) (release func()) {
+	return s.follow(&followed{peer: c.PeerCertificates, from: from, end: end}, s.now())
+}
+
+func (s *Source) follow(f *followed, now time.Time) (release func()) {
+	h := s.current()
 	w := &s.followers
 	w.mu.Lock()
 	if w.all == nil {
@@ -129,21 +157,18 @@ func (s *Source) look(f *followed, h *held, now time.Time) (reason error) {
 func (s *Source) sweep() {
 	h, now := s.current(), s.now()
 	w := &s.followers
-	var calls []func()
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.due = time.Time{}
 	for f := range w.all {
 		if reason := s.look(f, h, now); reason != nil {
-			calls = append(calls, func() { s.endOf(f, reason) })
+			go s.endOf(f, reason) // which may wait
 			continue
 		}
-		if f.renew != nil && !now.Before(f.own.Add(-f.ahead)) && h.pair.Leaf.NotAfter.After(f.own) {
-			calls, f.renew = append(calls, f.renew), nil
+		if f.renew != nil && !now.Before(f.own.Add(-f.ahead)) && h.until.After(f.own) {
+			go f.renew()
+			f.renew = nil
 		}
 		s.wake(s.pause(f, now), now)
-	}
-	w.mu.Unlock()
-	for _, call := range calls {
-		call()
 	}
 }

@@ -26,9 +26,15 @@ type followed struct {
 	release func()
 }
 
-func follow(s *pki.Source, c *tls.Conn) *followed {
+// side is that of a connection.
+type side struct {
+	*tls.Conn
+	by pki.Handshake
+}
+
+func follow(c side) *followed {
 	f := &followed{}
-	f.release = s.Follow(c.ConnectionState(), "there", func(err error) {
+	f.release = c.by.Follow(c.ConnectionState(), "there", func(err error) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.ended = append(f.ended, err)
@@ -53,11 +59,12 @@ func (f *followed) is(t *testing.T) (renewed int, ended error) {
 }
 
 // join connects two sides over a pipe, in a bubble.
-func join(t *testing.T, server, client *pki.Source) (s, c *tls.Conn) {
+func join(t *testing.T, server, client *pki.Source) (s, c side) {
 	t.Helper()
 	a, b := net.Pipe()
 	t.Cleanup(func() { a.Close(); b.Close() })
-	s, c = tls.Server(a, server.Server()), tls.Client(b, client.Client(pki.Want{}))
+	s.by, c.by = server.Begin(), client.Begin()
+	s.Conn, c.Conn = tls.Server(a, s.by.Server()), tls.Client(b, c.by.Client(pki.Want{}))
 	done := make(chan error, 1)
 	go func() { done <- s.Handshake() }()
 	if err := errors.Join(c.Handshake(), <-done); err != nil {
@@ -75,7 +82,7 @@ func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 		server := issue(t, a, agentID, -time.Hour, 48*time.Hour).load(t, slog.New(slog.NewTextHandler(&log, nil)))
 		client := issue(t, a, managerID, -time.Hour, time.Hour).load(t, nil)
 		s, c := join(t, server, client)
-		atServer, atClient := follow(server, s), follow(client, c)
+		atServer, atClient := follow(s), follow(c)
 		defer atClient.release()
 		<-time.After(time.Hour - time.Second)
 		if _, err := atServer.is(t); err != nil {
@@ -102,7 +109,7 @@ func TestAnAuthoritysEndEndsItsConnections(t *testing.T) {
 		client := issue(t, a, managerID, -time.Hour, 2*pki.AuthorityLife).load(t, nil)
 		<-time.After(pki.AuthorityLife - 10*time.Minute)
 		s, _ := join(t, server, client)
-		f := follow(server, s)
+		f := follow(s)
 		<-time.After(9 * time.Minute)
 		if _, err := f.is(t); err != nil {
 			t.Error(err)
@@ -121,7 +128,7 @@ func TestReleasedConnectionsAreNotFollowed(t *testing.T) {
 		server, client := valid(t, a, agentID), valid(t, a, managerID)
 		for range 2 {
 			s, _ := join(t, server, client)
-			f := follow(server, s)
+			f := follow(s)
 			<-time.After(time.Minute)
 			f.release()
 			f.release()
@@ -143,7 +150,7 @@ func TestRenewal(t *testing.T) {
 		var all []*followed
 		for range 20 {
 			_, c := join(t, server, client)
-			one := follow(client, c)
+			one := follow(c)
 			defer one.release()
 			all = append(all, one)
 		}
@@ -171,7 +178,7 @@ func TestRenewal(t *testing.T) {
 			t.Errorf("%d of %d", n, len(all))
 		}
 		_, c := join(t, server, client)
-		late := follow(client, c)
+		late := follow(c)
 		defer late.release()
 		<-time.After(30 * time.Minute)
 		if n, err := late.is(t); n != 0 || err != nil {
@@ -234,7 +241,7 @@ func TestRevokedConnectionsAreClosed(t *testing.T) {
 		bad, good := issue(t, a, managerID, -time.Hour, 24*time.Hour), issue(t, a, hostID, -time.Hour, 24*time.Hour)
 		toBad, _ := join(t, server, bad.load(t, nil))
 		toGood, _ := join(t, server, good.load(t, nil))
-		ofBad, ofGood := follow(server, toBad), follow(server, toGood)
+		ofBad, ofGood := follow(toBad), follow(toGood)
 		defer ofGood.release()
 		<-time.After(time.Hour)
 		if _, err := ofBad.is(t); err != nil {
@@ -266,7 +273,7 @@ func TestAnAuthorityThatIsGoneEndsItsConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := join(t, server, client)
-		at := follow(server, s)
+		at := follow(s)
 		write(t, f.ca, b.PEM())
 		<-time.After(6 * time.Second)
 		if _, err := at.is(t); !errors.Is(err, pki.ErrAuthority) {
@@ -290,7 +297,7 @@ func TestASecretThatIsGoneEndsItsConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			s, _ := join(t, server, client)
-			at[i] = follow(server, s)
+			at[i] = follow(s)
 		}
 		defer at[1].release()
 		if err := server.Share(now); err != nil {
@@ -301,6 +308,46 @@ func TestASecretThatIsGoneEndsItsConnections(t *testing.T) {
 		}
 		if _, err := at[1].is(t); err != nil {
 			t.Errorf("of the new one: %v", err)
+		}
+	})
+}
+
+// TestTheCertificateOfTheHandshakeCounts: files that are renewed between a handshake and its
+// Follow do not make the connection's certificate valid any longer.
+func TestTheCertificateOfTheHandshakeCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		f := issue(t, a, managerID, -time.Hour, time.Hour)
+		server, client := issue(t, a, agentID, -time.Hour, 48*time.Hour).load(t, nil), f.load(t, nil)
+		_, c := join(t, server, client)
+		f.renew(t, a, managerID, -time.Hour, 48*time.Hour)
+		one := follow(c)
+		defer one.release()
+		<-time.After(56 * time.Minute)
+		if n, err := one.is(t); n != 1 || err != nil {
+			t.Errorf("it was renewed %d times: %v", n, err)
+		}
+	})
+}
+
+// TestOneThatWaitsDelaysNoOther: what a connection's end waits for is its own affair.
+func TestOneThatWaitsDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		server, client := issue(t, a, agentID, -time.Hour, 48*time.Hour).load(t, nil), issue(t, a, managerID, -time.Hour, time.Hour).load(t, nil)
+		began := time.Now()
+		var done sync.WaitGroup
+		for range 100 {
+			s, _ := join(t, server, client)
+			done.Add(1)
+			server.Follow(s.ConnectionState(), "there", func(error) {
+				defer done.Done()
+				<-time.After(5 * time.Second) // as a TLS connection that cannot say that it ends
+			})
+		}
+		done.Wait()
+		if after := time.Since(began); after > time.Hour+6*time.Second {
+			t.Errorf("100 connections have ended after %v", after)
 		}
 	})
 }

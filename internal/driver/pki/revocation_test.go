@@ -179,7 +179,7 @@ func TestAnOverdueListStaysInForce(t *testing.T) {
 			t.Errorf("due %v", due)
 		}
 		s, _ := join(t, server, good.load(t, nil))
-		f := follow(server, s)
+		f := follow(s)
 		defer f.release()
 		<-time.After(59 * time.Minute)
 		synctest.Wait()

@@ -41,7 +41,7 @@ func (s *Source) Share(secrets ...[32]byte) error {
 		if err != nil {
 			return fmt.Errorf("pki: issuing for %s: %w", s.identity, err)
 		}
-		h.pair, h.chain = &pair, []*x509.Certificate{pair.Leaf}
+		h.pair, h.chain, h.until = &pair, []*x509.Certificate{pair.Leaf}, pair.Leaf.NotAfter
 	}
 	s.mu.Lock()
 	s.held = h

@@ -43,6 +43,7 @@ func (f *Files) paths() [4]string { return [...]string{f.Cert, f.Key, f.CA, f.Re
 type held struct {
 	pair    *tls.Certificate
 	chain   []*x509.Certificate // of the pair
+	until   time.Time           // the pair can be used
 	roots   *x509.CertPool
 	known   []*x509.Certificate // in roots
 	revoked *revocations
@@ -109,10 +110,11 @@ func (s *Source) read() (*held, Identity, error) {
 			return nil, Identity{}, err
 		}
 	}
-	identity, _, err := h.verify(chain, x509.ExtKeyUsageAny, s.now())
+	identity, until, err := h.verify(chain, x509.ExtKeyUsageAny, s.now())
 	if err != nil {
 		return nil, Identity{}, fmt.Errorf("%s: %w", s.files.Cert, err)
 	}
+	h.until = until
 	return h, identity, nil
 }
 
@@ -189,19 +191,21 @@ func (s *Source) current() *held {
 	}
 	s.held = h
 	s.log.Info("changed certificate files are in use", slog.String("identity", identity.String()),
-		slog.Time("until", h.pair.Leaf.NotAfter))
+		slog.Time("until", h.until))
 	s.report(h)
 	return h
 }
 
 // Server returns the configuration of a server, which takes clients of any
 // role: what they may do is for the server's methods to say.
-func (s *Source) Server() *tls.Config {
+func (s *Source) Server() *tls.Config { return s.server(s.current) }
+
+func (s *Source) server(shown func() *held) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			// One that has expired is for clients to refuse: they say why.
-			return s.current().pair, nil
+			return shown().pair, nil
 		},
 		ClientAuth: tls.RequireAnyClientCert, // verified below
 		VerifyConnection: func(c tls.ConnectionState) error {
@@ -213,11 +217,13 @@ func (s *Source) Server() *tls.Config {
 
 // Client returns the configuration of a client that talks to w and to nobody
 // else. By which name or address the server was reached does not matter.
-func (s *Source) Client(w Want) *tls.Config {
+func (s *Source) Client(w Want) *tls.Config { return s.client(w, s.current) }
+
+func (s *Source) client(w Want, shown func() *held) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			pair := s.current().pair
+			pair := shown().pair
 			if err := inTime(pair.Leaf, s.now()); err != nil {
 				return nil, fmt.Errorf("own certificate: %w", err)
 			}

@@ -38,7 +38,7 @@ func (t watched) watch(raw net.Conn, info credentials.AuthInfo, err error) (net.
 		return raw, info, err
 	}
 	c := &certified{Conn: raw}
-	c.leave = t.trust.Follow(of.State, raw.RemoteAddr().String(), c.expire, nil)
+	c.leave = t.trust.Follow(of.State, raw.RemoteAddr().String(), c.expire)
 	return c, info, nil
 }
 
