@@ -23,7 +23,8 @@
 // nothing more is sent on it, and what was sent still arrives.
 //
 // Renew replaces a connection that is not to be used much longer: it is drained, and dialled
-// again at once where a service holds it, otherwise when something is to be sent.
+// again at once where a service holds it, otherwise when something is to be sent. It counts for
+// what is in use: a driver asks after Accept or Use, and what is drained is being replaced.
 //
 // # Several paths of a connection
 //

@@ -1,10 +1,12 @@
 package peer
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
+	"github.com/tributary-fabric/tributary/internal/wire/greeting"
 )
 
 // TestKeysAreChanged: a connection is replaced after as many bytes as its key may encrypt, in
@@ -183,5 +186,41 @@ func TestRenewedCertificatesReplaceConnections(t *testing.T) {
 	}
 	if n := a.Counters().Renewed; n != 1 {
 		t.Errorf("%d were replaced", n)
+	}
+}
+
+// TestRenewalIsDueBeforeTheAnswer: a call whose answer comes when its certificate has ended
+// already, and there is another, is replaced as soon as it is a connection.
+func TestRenewalIsDueBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	c := newCertificates(t)
+	own := c.files("a", 2*time.Second)
+	ends := time.Now().Add(2 * time.Second)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	w := newTown()
+	w.set("b", listener.Addr().String())
+	a, seen := w.settle(t, "a", 1, func(k *Config) { k.TLS = c.load(own) })
+	a.Hold("b", Control, listener.Addr().String())
+	raw, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	b := tls.Server(raw, c.load(c.files("b", time.Hour)).Server())
+	if _, err := greeting.Read(b); err != nil {
+		t.Fatal(err)
+	}
+	c.renew(own, "a", time.Hour)
+	await(t, "the certificate's end", func() bool { return time.Now().After(ends) })
+	if _, err := b.Write((&greeting.Answer{Incarnation: 1}).Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "another one", func() bool { return a.Counters().Renewed == 1 })
+	if n := len(seen.ups()); n != 1 {
+		t.Errorf("%d connections", n)
 	}
 }

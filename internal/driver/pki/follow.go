@@ -141,7 +141,8 @@ func (s *Source) pause(f *followed, now time.Time) time.Duration {
 	return max(pause, time.Millisecond)
 }
 
-// look returns why a connection is to end, and forgets it then. The caller holds the lock.
+// look returns why a connection is to end, and forgets it then; and has it renewed, if that is
+// due. The caller holds the lock.
 func (s *Source) look(f *followed, h *held, now time.Time) (reason error) {
 	if f.seen != h || now.After(f.until) {
 		if _, f.until, reason = h.verify(f.peer, x509.ExtKeyUsageAny, now); reason != nil {
@@ -149,6 +150,10 @@ func (s *Source) look(f *followed, h *held, now time.Time) (reason error) {
 			return fmt.Errorf("the other side: %w", reason)
 		}
 		f.seen = h
+	}
+	if f.renew != nil && !now.Before(f.own.Add(-f.ahead)) && h.until.After(f.own) {
+		go f.renew()
+		f.renew = nil
 	}
 	return nil
 }
@@ -164,10 +169,6 @@ func (s *Source) sweep() {
 		if reason := s.look(f, h, now); reason != nil {
 			go s.endOf(f, reason) // which may wait
 			continue
-		}
-		if f.renew != nil && !now.Before(f.own.Add(-f.ahead)) && h.until.After(f.own) {
-			go f.renew()
-			f.renew = nil
 		}
 		s.wake(s.pause(f, now), now)
 	}
