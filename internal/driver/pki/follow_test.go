@@ -203,22 +203,28 @@ func listOf(t *testing.T, a *pki.Authority, next time.Duration, certs ...string)
 	t.Helper()
 	var entries []x509.RevocationListEntry
 	for _, file := range certs {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		block, _ := pem.Decode(text)
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()})
+		entries = append(entries, entryOf(t, file))
 	}
 	text, err := a.List(1, time.Now(), time.Now().Add(next), entries)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// entryOf is that of a certificate's file in a list.
+func entryOf(t *testing.T, file string) x509.RevocationListEntry {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()}
 }
 
 // withLists loads f with a file of revocation lists.

@@ -2,9 +2,12 @@ package pki_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -133,4 +136,38 @@ func TestExposedKey(t *testing.T) {
 	if s, err := pki.Load(pki.Files{Cert: f.cert, Key: f.key, CA: f.ca}, nil); !errors.Is(err, secretfile.ErrMode) {
 		t.Errorf("%v, %v", s, err)
 	}
+}
+
+// TestARenewedKeyThatIsExposed: it is not taken, which the log repeats every hour; and once its
+// mode is as the log says, it is in use without another change.
+func TestARenewedKeyThatIsExposed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		f := issue(t, a, agentID, -time.Hour, 24*time.Hour)
+		var log logged
+		s := f.load(t, slog.New(slog.NewTextHandler(&log, nil)))
+		agent, _ := join(t, s, issue(t, a, managerID, -time.Hour, 24*time.Hour).load(t, nil))
+		defer follow(agent).release()
+		reported := func() int { synctest.Wait(); return strings.Count(log.String(), "run chmod 0600") }
+		f.renew(t, a, agentID, -time.Hour, 48*time.Hour)
+		if err := os.Chmod(f.key, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before := serialOf(t, s)
+		<-time.After(59 * time.Minute)
+		if n := reported(); n != 1 {
+			t.Errorf("at first it was reported %d times", n)
+		}
+		<-time.After(2*time.Hour + 5*time.Minute)
+		if n := reported(); n != 4 {
+			t.Errorf("in three hours it was reported %d times", n)
+		}
+		if err := os.Chmod(f.key, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(6 * time.Second)
+		if serialOf(t, s) == before {
+			t.Error("the new certificate is not in use")
+		}
+	})
 }

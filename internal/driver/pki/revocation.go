@@ -137,6 +137,38 @@ func (l *list) isOf(authority *x509.Certificate) bool {
 	return is
 }
 
+// isOlder reports whether an authority has made l before another of its lists.
+func (l *list) isOlder(than *list) bool {
+	if l.Number != nil && than.Number != nil {
+		return l.Number.Cmp(than.Number) < 0
+	}
+	return l.ThisUpdate.Before(than.ThisUpdate)
+}
+
+// latest returns an authority's newest list; nil: there is none.
+func (r *revocations) latest(authority *x509.Certificate) (last *list) {
+	for _, l := range r.lists {
+		if l.isOf(authority) && (last == nil || last.isOlder(l)) {
+			last = l
+		}
+	}
+	return last
+}
+
+// keep has the lists of before stay that authorities have made later than theirs in r, and
+// returns these, which are no longer there: who replays an old list pardons nobody.
+func (r *revocations) keep(before *revocations, authorities []*x509.Certificate) (older []*list) {
+	for _, a := range authorities {
+		was, is := before.latest(a), r.latest(a)
+		if was == nil || is == nil || !is.isOlder(was) {
+			continue
+		}
+		older = append(older, is)
+		r.lists = append(slices.DeleteFunc(r.lists, func(l *list) bool { return l.isOf(a) }), was)
+	}
+	return older
+}
+
 // check returns ErrRevoked if a certificate of a chain is revoked by the authority that
 // follows it there.
 func (r *revocations) check(chain []*x509.Certificate) error {

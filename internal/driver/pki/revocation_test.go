@@ -229,3 +229,59 @@ func TestRevoke(t *testing.T) {
 		t.Errorf("no certificate: %v", err)
 	}
 }
+
+// TestAnOlderListDoesNotReplaceANewerOne: who replays one would have what was revoked since
+// taken again. The other authorities' lists in the file are taken.
+func TestAnOlderListDoesNotReplaceANewerOne(t *testing.T) {
+	a, b := newAuthority(t), newAuthority(t)
+	number := func(by *pki.Authority, number int64, certs ...string) []byte {
+		t.Helper()
+		entries := []x509.RevocationListEntry{}
+		for _, file := range certs {
+			entries = append(entries, entryOf(t, file))
+		}
+		text, err := by.List(number, time.Now(), time.Now().Add(time.Hour), entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	own := issue(t, a, agentID, -time.Hour, time.Hour)
+	write(t, own.ca, append(a.PEM(), b.PEM()...))
+	lists := filepath.Join(t.TempDir(), "revoked.pem")
+	first, second, ofB := issue(t, a, managerID, -time.Hour, time.Hour), issue(t, a, managerID, -time.Hour, time.Hour), issue(t, b, managerID, -time.Hour, time.Hour)
+	write(t, ofB.ca, a.PEM())
+	clientOfB, err := pki.Load(pki.Files{Cert: ofB.cert, Key: ofB.key, CA: own.ca}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := []*pki.Source{first.load(t, nil), second.load(t, nil), clientOfB}
+	write(t, lists, number(a, 2, first.cert))
+	var log logged
+	server := own.withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
+	for _, c := range []struct {
+		what    string
+		text    []byte
+		revoked [3]bool
+		logged  int
+	}{
+		{"as it begins", nil, [3]bool{true, false, false}, 0},
+		{"an older list, and another authority's", append(number(a, 1), number(b, 1, ofB.cert)...), [3]bool{true, false, true}, 1},
+		{"the same again", append(number(a, 1), number(b, 1, ofB.cert)...), [3]bool{true, false, true}, 2},
+		{"a newer one", append(number(a, 3, first.cert, second.cert), number(b, 2)...), [3]bool{true, true, false}, 2},
+		{"the one before", number(a, 2, first.cert), [3]bool{true, true, false}, 3},
+		{"a newer one that pardons", number(a, 300, second.cert), [3]bool{false, true, false}, 3},
+	} {
+		if c.text != nil {
+			write(t, lists, c.text)
+		}
+		for i, client := range clients {
+			if err, _ := meet(t, server.Server(), client.Client(pki.Want{})); errors.Is(err, pki.ErrRevoked) != c.revoked[i] || err != nil && !c.revoked[i] {
+				t.Errorf("%s: client %d: %v", c.what, i, err)
+			}
+		}
+		if n := strings.Count(log.String(), "is older than"); n != c.logged {
+			t.Errorf("%s: the log has it %d times, want %d", c.what, n, c.logged)
+		}
+	}
+}

@@ -23,6 +23,9 @@ type Source struct {
 	mu      sync.Mutex
 	held    *held
 	stamps  [4]fs.FileInfo // of the files as they were last read, well or badly
+	broken  bool           // they were badly read,
+	tried   time.Time      // last then,
+	logged  time.Time      // and last logged then
 	overdue time.Time      // when a list that should have been followed by another one was last logged
 
 	followers followers
@@ -47,6 +50,7 @@ type held struct {
 	roots   *x509.CertPool
 	known   []*x509.Certificate // in roots
 	revoked *revocations
+	older   []*list // of the file, in whose place newer ones of before are in revoked
 }
 
 // Check returns an error that names the field of a TLS, in whose place the paths are, that
@@ -109,6 +113,9 @@ func (s *Source) read() (*held, Identity, error) {
 		if h.revoked, err = readRevocations(s.files.Revoked); err != nil {
 			return nil, Identity{}, err
 		}
+		if s.held != nil {
+			h.older = h.revoked.keep(s.held.revoked, slices.Concat(h.known, chain))
+		}
 	}
 	identity, until, err := h.verify(chain, x509.ExtKeyUsageAny, s.now())
 	if err != nil {
@@ -129,11 +136,15 @@ func (s *Source) report(h *held) {
 				slog.String("file", s.files.Revoked), slog.String("issuer", l.Issuer.String()))
 		}
 	}
+	for _, l := range h.older {
+		s.log.Error("a revocation list is older than the one in use, which stays: a restart takes it, if its authority numbers its lists anew",
+			slog.String("file", s.files.Revoked), slog.String("issuer", l.Issuer.String()), slog.Any("number", l.Number), slog.Time("made", l.ThisUpdate))
+	}
 	s.overdue = time.Time{}
 	s.remind(h)
 }
 
-// remindEvery is how often a list that is overdue is logged.
+// remindEvery is how often it is logged that a list is overdue, and that files are not taken.
 const remindEvery = time.Hour
 
 // remind logs, from time to time, that a list should have been followed by another one. What
@@ -176,17 +187,26 @@ func (s *Source) current() *held {
 	for i := range stamps {
 		changed = changed || !sameFile(stamps[i], s.stamps[i])
 	}
-	if !changed {
+	// What is broken may become whole without a change here: by its mode, its owner, the clock.
+	now := s.now()
+	if !changed && (!s.broken || now.Sub(s.tried) < sweepEvery) {
 		s.remind(s.held)
 		return s.held
 	}
-	s.stamps = stamps
+	if changed {
+		s.logged = time.Time{}
+	}
+	s.stamps, s.tried = stamps, now
 	h, identity, err := s.read()
 	if err == nil && identity != s.identity {
 		err = fmt.Errorf("%s: %w: it is %s, it was %s: that needs a restart", s.files.Cert, ErrWrongRole, identity, s.identity)
 	}
-	if err != nil {
-		s.log.Error("changed certificate files are not taken, the ones before stay in use", slog.Any("error", err))
+	if s.broken = err != nil; s.broken {
+		if now.Sub(s.logged) >= remindEvery {
+			s.logged = now
+			s.log.Error("changed certificate files are not taken, the ones before stay in use", slog.Any("error", err))
+		}
+		s.remind(s.held)
 		return s.held
 	}
 	s.held = h

@@ -95,3 +95,35 @@ func TestWords(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsOfAnAuthorityThatIsGone: what is remembered counts only as long as its authority is
+// trusted, and nothing of it is revoked.
+func TestWordsOfAnAuthorityThatIsGone(t *testing.T) {
+	a, b := newAuthority(t), newAuthority(t)
+	own := issue(t, b, agentID, -time.Hour, time.Hour)
+	write(t, own.ca, append(a.PEM(), b.PEM()...))
+	lists := filepath.Join(t.TempDir(), "revoked.pem")
+	revoke(t, lists, a, time.Hour)
+	s := own.withLists(t, lists, nil)
+	signer := issue(t, a, hostID, -time.Hour, time.Hour)
+	signature, chain, err := signer.load(t, nil).Sign([]byte("so"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	is := func(what string, want error) {
+		t.Helper()
+		for range 2 {
+			if _, err := s.Signed([]byte("so"), signature, chain, now); !errors.Is(err, want) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+	is("trusted", nil)
+	revoke(t, lists, a, time.Hour, signer.cert)
+	is("revoked", pki.ErrRevoked)
+	revoke(t, lists, a, time.Hour)
+	is("pardoned", nil)
+	write(t, own.ca, b.PEM())
+	is("its authority is gone", pki.ErrAuthority)
+}
