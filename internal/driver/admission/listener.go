@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,23 +13,27 @@ import (
 type Limits struct {
 	All      int // in all
 	OfSource int // of one Source; of this machine itself as many as in all
+	// Strangers are of All those for which Admit was not called yet: newcomers take their
+	// places. 0: Admit is not called, and newcomers are closed.
+	Strangers int
 }
 
 // logEvery is how often connections that were closed are logged.
 const logEvery = time.Minute
 
-// Listener closes connections beyond its limits as soon as they are there, the newcomers. It
-// is a net.Listener.
+// Listener closes connections beyond its limits as soon as they are there: strangers, and where
+// there are none the newcomers. It is a net.Listener.
 type Listener struct {
 	net.Listener
 	limits Limits
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	all     int
-	of      map[netip.Prefix]int
-	refused uint64
-	logged  time.Time
+	mu        sync.Mutex
+	all       int
+	of        map[netip.Prefix]int
+	strangers []*conn // the oldest first
+	refused   uint64
+	logged    time.Time
 }
 
 // New returns a listener that takes connections from another one.
@@ -43,39 +48,100 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		source := Source(raw.RemoteAddr())
-		if l.take(source) {
-			return &conn{Conn: raw, leave: sync.OnceFunc(func() { l.leave(source) })}, nil
+		c := &conn{Conn: raw, listener: l, source: Source(raw.RemoteAddr())}
+		closed := l.take(c)
+		if closed != nil {
+			_ = closed.Conn.Close()
 		}
-		_ = raw.Close()
+		if closed != c {
+			return c, nil
+		}
 	}
 }
 
-// take has one more connection of a source, if there may be one.
-func (l *Listener) take(source netip.Prefix) bool {
+// take has one more connection, and returns the one that is to be closed for that; nil: none.
+func (l *Listener) take(c *conn) (closed *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.all < l.limits.All && (l.of[source] < l.limits.OfSource || source.Addr().IsLoopback()) {
-		l.all++
-		l.of[source]++
-		return true
+	isOver := l.of[c.source] >= l.limits.OfSource && !c.source.Addr().IsLoopback()
+	if isOver || l.all >= l.limits.All || l.limits.Strangers > 0 && len(l.strangers) >= l.limits.Strangers {
+		source := c.source
+		if !isOver {
+			source = l.heaviest()
+		}
+		closed = c
+		if i := slices.IndexFunc(l.strangers, func(o *conn) bool { return o.source == source }); i >= 0 {
+			closed = l.strangers[i]
+		}
+		l.report(closed)
 	}
+	if closed == c {
+		return c
+	}
+	if closed != nil {
+		l.leave(closed)
+	}
+	l.all++
+	l.of[c.source]++
+	if l.limits.Strangers > 0 {
+		l.strangers = append(l.strangers, c)
+	}
+	return closed
+}
+
+// heaviest returns the source that has most strangers, of several the one that has the oldest.
+func (l *Listener) heaviest() (source netip.Prefix) {
+	of := map[netip.Prefix]int{}
+	for _, c := range l.strangers {
+		of[c.source]++
+	}
+	for _, c := range l.strangers {
+		if of[c.source] > of[source] || !source.IsValid() {
+			source = c.source
+		}
+	}
+	return source
+}
+
+// report logs from time to time that connections are closed. The caller holds the lock.
+func (l *Listener) report(closed *conn) {
 	l.refused++
 	if now := time.Now(); now.Sub(l.logged) >= logEvery {
 		l.logged = now
-		l.log.Warn("connections are closed: there are too many", slog.String("listener", l.Addr().String()), slog.String("from", source.String()),
-			slog.Int("from-there", l.of[source]), slog.Int("most-from-there", l.limits.OfSource),
+		l.log.Warn("connections are closed: there are too many", slog.String("listener", l.Addr().String()), slog.String("from", closed.source.String()),
+			slog.Int("from-there", l.of[closed.source]), slog.Int("most-from-there", l.limits.OfSource),
+			slog.Int("strangers", len(l.strangers)), slog.Int("most-strangers", l.limits.Strangers),
 			slog.Int("connections", l.all), slog.Int("most", l.limits.All), slog.Uint64("closed", l.refused))
 	}
-	return false
 }
 
-func (l *Listener) leave(source netip.Prefix) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// leave has a connection count no more. The caller holds the lock.
+func (l *Listener) leave(c *conn) {
+	if c.hasLeft {
+		return
+	}
+	c.hasLeft = true
+	l.admit(c)
 	l.all--
-	if l.of[source]--; l.of[source] == 0 {
-		delete(l.of, source)
+	if l.of[c.source]--; l.of[c.source] == 0 {
+		delete(l.of, c.source)
+	}
+}
+
+// admit has a connection be no stranger. The caller holds the lock.
+func (l *Listener) admit(c *conn) {
+	if i := slices.Index(l.strangers, c); i >= 0 {
+		l.strangers = slices.Delete(l.strangers, i, i+1)
+	}
+}
+
+// Admit has a connection of a Listener be no stranger from now on: the other side has shown who
+// it is. Other connections it leaves alone.
+func Admit(of net.Conn) {
+	if c, ok := of.(*conn); ok {
+		c.listener.mu.Lock()
+		defer c.listener.mu.Unlock()
+		c.listener.admit(c)
 	}
 }
 
@@ -89,12 +155,16 @@ func (l *Listener) Refused() uint64 {
 // conn is a connection that counts until it is closed.
 type conn struct {
 	net.Conn
-	leave func()
+	listener *Listener
+	source   netip.Prefix
+	hasLeft  bool // of the listener's lock
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.leave()
+	c.listener.mu.Lock()
+	c.listener.leave(c)
+	c.listener.mu.Unlock()
 	return c.Conn.Close()
 }
 

@@ -61,12 +61,10 @@ func knock(t *testing.T, s street, taken <-chan net.Conn, address string) (net.C
 	}
 }
 
-// TestLimits: newcomers beyond a limit are closed, others are taken, and what has ended makes
-// room.
-func TestLimits(t *testing.T) {
-	var log bytes.Buffer
+// listen returns a listener, what it takes, and what ends it.
+func listen(t *testing.T, limits admission.Limits, log io.Writer) (street, *admission.Listener, <-chan net.Conn) {
 	s := street{make(chan net.Conn)}
-	l := admission.New(s, admission.Limits{All: 6, OfSource: 2}, slog.New(slog.NewTextHandler(&log, nil)))
+	l := admission.New(s, limits, slog.New(slog.NewTextHandler(log, nil)))
 	taken := make(chan net.Conn)
 	go func() {
 		defer close(taken)
@@ -78,6 +76,77 @@ func TestLimits(t *testing.T) {
 			taken <- c
 		}
 	}()
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		<-taken
+	})
+	return s, l, taken
+}
+
+// TestStrangers: those that have not shown who they are give way to newcomers, the oldest of
+// the source that has most; others stay.
+func TestStrangers(t *testing.T) {
+	var log bytes.Buffer
+	s, l, taken := listen(t, admission.Limits{All: 6, OfSource: 2, Strangers: 3}, &log)
+	all := map[string]net.Conn{}
+	closed := uint64(0)
+	for i, c := range []struct {
+		comes, from, closes string // closes: an earlier one, or itself
+		admits              []string
+	}{
+		{"a1", "192.0.2.1:1", "", nil},
+		{"b1", "192.0.2.2:1", "", nil},
+		{"b2", "192.0.2.2:2", "", nil},
+		{"c1", "192.0.2.3:1", "b1", []string{"b2"}}, // of the most
+		{"d1", "192.0.2.4:1", "", nil},
+		{"e1", "192.0.2.5:1", "a1", []string{"c1", "d1"}}, // the oldest
+		{"b3", "192.0.2.2:3", "", nil},
+		{"b4", "192.0.2.2:4", "b3", []string{"b4"}}, // of its own source, which has its share
+		{"b5", "192.0.2.2:5", "b5", nil},            // all of its source are known
+		{"f1", "192.0.2.6:1", "", nil},
+		{"g1", "192.0.2.7:1", "e1", []string{"f1", "g1"}}, // six
+		{"h1", "192.0.2.8:1", "h1", nil},                  // all are known
+	} {
+		conn, ok := knock(t, s, taken, c.from)
+		if ok != (c.closes != c.comes) {
+			t.Errorf("%d: %s: taken %v", i, c.comes, ok)
+		}
+		if ok {
+			all[c.comes] = conn
+		}
+		if c.closes != "" {
+			closed++
+		}
+		for name, conn := range all {
+			// What knock has closed at the other side reads as ended.
+			if _, err := conn.Read(make([]byte, 1)); errors.Is(err, io.ErrClosedPipe) != (name == c.closes) {
+				t.Errorf("%d: %s comes: %s: %v", i, c.comes, name, err)
+			}
+		}
+		if gone := all[c.closes]; gone != nil {
+			admission.Admit(gone) // too late
+			_ = gone.Close()
+			delete(all, c.closes)
+		}
+		for _, name := range c.admits {
+			admission.Admit(all[name])
+		}
+		if n := l.Refused(); n != closed {
+			t.Errorf("%d: %d were closed, want %d", i, n, closed)
+		}
+	}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "from=192.0.2.2/32") {
+		t.Errorf("the log says %q", text)
+	}
+}
+
+// TestLimits: newcomers beyond a limit are closed, others are taken, and what has ended makes
+// room.
+func TestLimits(t *testing.T) {
+	var log bytes.Buffer
+	s, l, taken := listen(t, admission.Limits{All: 6, OfSource: 2}, &log)
 	var all []net.Conn
 	for _, c := range []struct {
 		from string
@@ -120,8 +189,4 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%d of this machine: taken %v", i, ok)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	<-taken
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/tributary-fabric/tributary/api/offload/v1"
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 )
 
 // ErrTooLarge: a message is larger than its method needs.
@@ -37,6 +38,19 @@ func (l Limits) filled() Limits {
 	l.Connections, l.OfSource = cmp.Or(l.Connections, d.Connections), cmp.Or(l.OfSource, d.OfSource)
 	l.Streams, l.Handshake, l.Idle = cmp.Or(l.Streams, d.Streams), cmp.Or(l.Handshake, d.Handshake), cmp.Or(l.Idle, d.Idle)
 	return l
+}
+
+// strangers are the most connections whose handshake goes on at once.
+const strangers = 1024
+
+// admission returns the limits of connections of a server, which knows its clients by
+// certificates or does not.
+func (l Limits) admission(isCertified bool) admission.Limits {
+	a := admission.Limits{All: l.Connections, OfSource: l.OfSource}
+	if isCertified {
+		a.Strangers = strangers
+	}
+	return a
 }
 
 // Bounds of messages, in bytes.

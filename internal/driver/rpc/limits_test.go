@@ -161,3 +161,44 @@ func TestTooManyCalls(t *testing.T) {
 		_ = m.Close()
 	})
 }
+
+// TestSilentConnectionsTakeNoPlaces: however many connect and say nothing, or begin a handshake
+// and stay there, who has a certificate is served, and who is served stays.
+func TestSilentConnectionsTakeNoPlaces(t *testing.T) {
+	a := newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := a.source(pki.Manager, "m")
+	s := Serve(listener, Services{Manager: &fakeManager{events: make(chan manager.Event)}},
+		ServerConfig{TLS: source.Server(), Trust: source, Limits: Limits{Connections: 6, Handshake: time.Hour}})
+	t.Cleanup(s.Kill)
+	client := func() *ManagerClient {
+		m, _ := dialBoth(t, s, a.source(pki.Operator, "o").Client(pki.Want{}))
+		if err := m.ReleaseGroup(testContext(t), 7); err != nil {
+			t.Fatalf("a certified client: %v", err)
+		}
+		return m
+	}
+	first := openSession(t, client())
+	for i := range 20 {
+		raw, err := net.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		if _, err := io.WriteString(raw, []string{"", "\x16\x03\x01\x01\x00"}[i%2]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	client()
+	if n := s.Refused(); n < 15 {
+		t.Errorf("%d of 20 were closed", n)
+	}
+	select {
+	case err := <-first:
+		t.Errorf("who was served before: %v", err)
+	default:
+	}
+}

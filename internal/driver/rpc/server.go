@@ -97,7 +97,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 			grpc.WaitForHandlers(true),
 		)...),
 		health: health.NewServer(),
-		gate:   admission.New(listener, admission.Limits{All: c.Limits.Connections, OfSource: c.Limits.OfSource}, c.Log),
+		gate:   admission.New(listener, c.Limits.admission(c.TLS != nil), c.Log),
 		addr:   listener.Addr(),
 		done:   make(chan struct{}),
 	}

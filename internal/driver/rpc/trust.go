@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
+	"github.com/tributary-fabric/tributary/internal/driver/admission"
 	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
@@ -30,7 +31,9 @@ func Listen(address string, c ServerConfig) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return net.ListenTCP("tcp", a)
+	l := net.ListenConfig{Control: userTimeout}
+	l.SetMultipathTCP(false) // which has no such option; clients do without it, too
+	return l.Listen(context.Background(), "tcp", a.String())
 }
 
 // CheckListen returns why Listen cannot succeed, its port aside, which another
@@ -85,7 +88,11 @@ type reportingHandshake struct {
 // ServerHandshake implements credentials.TransportCredentials.
 func (t reportingHandshake) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := t.TransportCredentials.ServerHandshake(raw)
-	if err != nil && !errors.Is(err, io.EOF) { // at its end: somebody looked whether the port is open
+	switch {
+	case err == nil:
+		admission.Admit(raw)
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed): // somebody looked whether the port is open; it was one of too many
+	default:
 		t.log.Warn("connection refused", slog.String("from", raw.RemoteAddr().String()), slog.Any("error", err))
 	}
 	return conn, info, err
