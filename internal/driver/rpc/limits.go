@@ -22,7 +22,7 @@ var ErrTooLarge = errors.New("rpc: the message is too large")
 // Limits bound what others may take of a server. A zero field has the value of DefaultLimits.
 type Limits struct {
 	Connections int           // in all; newcomers beyond are closed
-	OfSource    int           // of one address (IPv6: network of 64 bits), this machine's own aside
+	OfSource    int           // of one address (IPv6: network of 64 bits), this machine's own aside; and calls at once of one host
 	Streams     int           // calls at once on one connection; more wait at their client
 	Handshake   time.Duration // for a connection to be ready for calls
 	Idle        time.Duration // a connection without a call for so long is closed in good order

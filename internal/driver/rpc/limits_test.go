@@ -202,3 +202,68 @@ func TestSilentConnectionsTakeNoPlaces(t *testing.T) {
 	default:
 	}
 }
+
+// hangsOn is a manager whose sessions last as long as their hosts want.
+type hangsOn struct{ *fakeManager }
+
+func (hangsOn) HostSession(ctx context.Context, host HostStream) error {
+	if _, err := host.Recv(); err != nil {
+		return err
+	}
+	if err := host.Send(manager.Event{Notice: &manager.Notice{Group: 1}}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestCallsOfOneHost: over all its connections a host has so many calls at once, and so what of
+// messages the server holds for it is bounded. Others do not notice.
+func TestCallsOfOneHost(t *testing.T) {
+	a := newAuthority(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := a.source(pki.Manager, "m")
+	s := Serve(listener, Services{Manager: hangsOn{}}, ServerConfig{TLS: source.Server(), Trust: source, Limits: Limits{OfSource: 4}})
+	t.Cleanup(s.Kill)
+	open := func(m *ManagerClient) (end func(), err error) {
+		ctx, cancel := context.WithCancel(testContext(t))
+		stream, err := m.HostSession(ctx)
+		if err != nil {
+			return cancel, err
+		}
+		_ = stream.Send(manager.Unwatch{Group: 1}) // Recv says why that fails
+		_, err = stream.Recv()
+		return cancel, err
+	}
+	ofHost, ofOther, ofOperator := pki.Identity{Role: pki.Host, Name: "h1"}, pki.Identity{Role: pki.Host, Name: "h2"}, pki.Identity{Role: pki.Operator, Name: "h1"}
+	var ends []func()
+	for i, c := range []struct {
+		of pki.Identity
+		ok bool
+	}{{ofHost, true}, {ofHost, true}, {ofHost, true}, {ofHost, true}, {ofHost, false}, {ofOther, true}, {ofOperator, true}, {ofHost, false}} {
+		m, _ := dialBoth(t, s, a.source(c.of.Role, c.of.Name).Client(pki.Want{}))
+		end, err := open(m)
+		ends = append(ends, end)
+		if c.ok != (err == nil) || err != nil && !strings.Contains(err.Error(), "calls of host h1") {
+			t.Errorf("%d: %s: %v", i, c.of, err)
+		}
+	}
+	ends[0]()
+	m, _ := dialBoth(t, s, a.source(pki.Host, "h1").Client(pki.Want{}))
+	for ctx := testContext(t); ; {
+		end, err := open(m)
+		defer end()
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil || !strings.Contains(err.Error(), "calls of host h1") {
+			t.Fatalf("after one has ended: %v", err)
+		}
+	}
+	for _, end := range ends {
+		end()
+	}
+}

@@ -82,7 +82,7 @@ func Serve(listener net.Listener, services Services, c ServerConfig) *Server {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	c.Limits = c.Limits.filled()
-	g := &guard{open: c.TLS == nil, log: c.Log, audit: c.Audit}
+	g := &guard{open: c.TLS == nil, most: c.Limits.OfSource, log: c.Log, audit: c.Audit, calls: map[string]int{}}
 	s := &Server{
 		grpc: grpc.NewServer(append(c.Limits.options(),
 			grpc.Creds(c.credentials()),

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
+	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/driver/admission"
 	"github.com/tributary-fabric/tributary/internal/driver/audit"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -115,8 +117,12 @@ func CallerOf(ctx context.Context) (pki.Identity, bool) {
 // guard admits calls, by the policy.
 type guard struct {
 	open  bool // there are no certificates: everybody may do everything
+	most  int  // calls at once of one host
 	log   *slog.Logger
 	audit *audit.Log // may be nil
+
+	mu    sync.Mutex
+	calls map[string]int // by host; those that have one
 }
 
 // admit returns the context of a call, with its caller, and why it must not be
@@ -160,12 +166,38 @@ func identify(ctx context.Context) (pki.Identity, error) {
 // tap refuses calls before anything of their messages is read.
 func (g *guard) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	admitted, err := g.admit(ctx, info.FullMethodName)
+	if err == nil {
+		err = g.count(admitted)
+	}
 	if err != nil {
 		of, _ := withRequest(admitted)
 		g.record(of, info.FullMethodName, nil, nil, err)
 		return nil, toStatus(err)
 	}
 	return admitted, nil
+}
+
+// count has a call be one of its host's until it ends, and returns quota.ErrQuota if there are
+// too many: of each the server may hold a message of maxMessage, whatever its method needs.
+func (g *guard) count(ctx context.Context) error {
+	host, bound := hostOf(ctx)
+	if !bound {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls[host] >= g.most {
+		return fmt.Errorf("%w: calls of host %s: %d are under way, on all its connections: set connections: {per-address: ...}", quota.ErrQuota, host, g.most)
+	}
+	g.calls[host]++
+	context.AfterFunc(ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if g.calls[host]--; g.calls[host] == 0 {
+			delete(g.calls, host)
+		}
+	})
+	return nil
 }
 
 // isAdmitted returns ErrDenied for a call that tap has not seen.
