@@ -104,13 +104,14 @@ func newCertsAdd() *cobra.Command {
 
 func newCertsRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use:   "revoke DIR FILE...",
+		Use:   "revoke DIR [FILE...]",
 		Short: "Revoke certificates of the authority in a directory",
 		Long: `revoke adds certificates to the authority's revocation list, ` + pki.RevokedFile + `, and
 prints its path. Give each process this file ("revoked" beside "authority"); within
-5 seconds it closes connections of revoked certificates, and takes no new ones.`,
+5 seconds it closes connections of revoked certificates, and takes no new ones.
+Without a FILE the list is made anew, with a later end.`,
 		Example: "  offload-manager certs revoke trust trust/host-h2.pem",
-		Args:    cobra.MinimumNArgs(2),
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := pki.Revoke(args[0], args[1:]...)
 			if err != nil {

@@ -25,8 +25,10 @@ func TestCerts(t *testing.T) {
 		t.Error(err)
 	}
 	lists := filepath.Join(dir, pki.RevokedFile)
-	if out, _, err := execute(t, "certs", "revoke", dir, filepath.Join(dir, "host-h2.pem")); err != nil || out != lists+"\n" {
-		t.Errorf("revoke: %q, %v", out, err)
+	for _, files := range [][]string{nil, {filepath.Join(dir, "host-h2.pem")}, nil} { // an empty list, one more, the same anew
+		if out, _, err := execute(t, append([]string{"certs", "revoke", dir}, files...)...); err != nil || out != lists+"\n" {
+			t.Errorf("revoke %q: %q, %v", files, out, err)
+		}
 	}
 	for host, want := range map[string]error{"host-h2": pki.ErrRevoked, "host-h1": nil} {
 		f := pki.Files{Cert: filepath.Join(dir, host+".pem"), Key: filepath.Join(dir, host+"-key.pem"), CA: filepath.Join(dir, "ca.pem"), Revoked: lists}

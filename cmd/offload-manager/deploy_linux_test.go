@@ -248,8 +248,8 @@ func TestDeployPage(t *testing.T) {
 
 	d.wants("offload-manager topology check", "fabric five-machines, 3 hosts, 1 switches of which 1 can reduce, 3 links: valid")
 	d.wants("offload-manager certs init", "/root/authority/ca.pem", "host-h3-key.pem", "operator-admin.pem")
-	d.wants("offload-manager check", "1 agents: valid")
-	d.wants("switch-agent check", "switch leaf-1", "valid")
+	d.wants("setpriv --reuid tributary --regid tributary --clear-groups offload-manager check", "1 agents: valid")
+	d.wants("setpriv --reuid tributary --regid tributary --clear-groups switch-agent check", "switch leaf-1", "valid")
 	d.wants("offload-manager switch list ", "up, draining", "0 of ") // the one with a comment
 	d.wants("offload-manager topology show", "3 hosts (0 down), 1 switches, 3 links", "connected")
 	d.wants("offload-manager switch drain leaf-1", "Switch leaf-1: draining")
