@@ -58,8 +58,8 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 }
 
 // numbers returns what a group calls itself on its tree of hosts.
-func (d digest) numbers() (group uint32, cookie uint64) {
-	return binary.BigEndian.Uint32(d[:]), binary.BigEndian.Uint64(d[4:]) & wire.CookieMask
+func (d digest) numbers() (group uint32, cookie wire.Cookie) {
+	return binary.BigEndian.Uint32(d[:]), wire.Cookie(binary.BigEndian.Uint64(d[4:]) & wire.CookieMask)
 }
 
 // attempt is a random number of one member's communicator, never 0. A group may

@@ -106,6 +106,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		n.stop()
 		return nil, errors.Join(err, n.host.Close(), socket.Close())
 	}
+	n.cfg.Keys = make([]Key, len(n.cfg.Keys)) // what prints a Node prints no secret
 	return n, nil
 }
 

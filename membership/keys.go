@@ -18,6 +18,12 @@ type Key struct {
 	Secret [32]byte // random bytes
 }
 
+// Format implements fmt.Formatter: it hides the secret.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "key %d", k.Number) }
+
+// MarshalText hides the secret from encoders; there is no way back.
+func (k Key) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%v", k), nil }
+
 // SetKeys changes the keys of a node that runs, as Config.Keys says: what is sent
 // from now on is sealed with the first, what comes is opened with all of them. A
 // zone goes on while its keys are changed if no node uses a key that another one

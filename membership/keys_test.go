@@ -51,6 +51,9 @@ func TestSetKeys(t *testing.T) {
 func TestSetKeysRefuses(t *testing.T) {
 	key := Key{1, [32]byte{1}}
 	sealed, open := join(t, Config{Name: "a", Keys: []Key{key}}), join(t, Config{Name: "b"})
+	if keys := sealed.cfg.Keys; len(keys) != 1 || keys[0] != (Key{}) {
+		t.Error("a Node keeps secrets where fmt shows them")
+	}
 	for name, test := range map[string]struct {
 		n    *Node
 		keys []Key

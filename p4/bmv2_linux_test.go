@@ -229,10 +229,10 @@ func (p *pipeline) install(cfg *switchreduce.Config) {
 	e := p4.Epoch{
 		Tree: t.Index, Index: int(p.serial % p4.Epochs), Serial: p.serial, SlotBase: base,
 		Epoch: cfg.Epoch, Window: cfg.Window, ChunkBytes: cfg.ChunkBytes,
-		Parent: cfg.Parent, Own: cfg.Index, Cookie: cfg.Cookie, Probes: cfg.Probes,
+		Parent: cfg.Parent, Own: cfg.Index, Cookie: uint64(cfg.Cookie), Probes: cfg.Probes,
 	}
 	for _, c := range cfg.Children {
-		e.Children = append(e.Children, p4.Child{Addr: c.Addr, Lowest: c.Lowest, Cookie: c.Cookie})
+		e.Children = append(e.Children, p4.Child{Addr: c.Addr, Lowest: c.Lowest, Cookie: uint64(c.Cookie)})
 	}
 	p.state.Epochs = append(p.state.Epochs, e)
 	p.write()

@@ -187,11 +187,11 @@ func config(t *testing.T, fields map[string]string) switchreduce.Config {
 // secrets gives each neighbour its cookie.
 func secrets(t *testing.T, cfg *switchreduce.Config, fields map[string]string) {
 	t.Helper()
-	cookie := uint64(number(t, cmp.Or(fields["cookie"], "7")))
-	next := func() uint64 { cookie++; return cookie - 1 }
+	cookie := wire.Cookie(number(t, cmp.Or(fields["cookie"], "7")))
+	next := func() wire.Cookie { cookie++; return cookie - 1 }
 	if seed, ok := fields["cookies"]; ok {
 		r := rand.New(rand.NewPCG(uint64(number(t, seed)), 4))
-		next = func() uint64 { return r.Uint64() & wire.CookieMask }
+		next = func() wire.Cookie { return wire.Cookie(r.Uint64() & wire.CookieMask) }
 	}
 	if parent := next(); cfg.Parent.IsValid() {
 		cfg.Cookie = parent
@@ -202,7 +202,7 @@ func secrets(t *testing.T, cfg *switchreduce.Config, fields map[string]string) {
 }
 
 // cookieOf returns the cookie of a neighbour, by name; a stranger has the parent's.
-func cookieOf(cfg *switchreduce.Config, name byte) uint64 {
+func cookieOf(cfg *switchreduce.Config, name byte) wire.Cookie {
 	if i := int(name) - 'a'; i >= 0 && i < len(cfg.Children) {
 		return cfg.Children[i].Cookie
 	}
@@ -270,7 +270,7 @@ func setField(t *testing.T, h *wire.Header, k, v string) {
 	case "epoch":
 		h.Epoch = number(t, v)
 	case "cookie":
-		h.Cookie = uint64(number(t, v))
+		h.Cookie = wire.Cookie(number(t, v))
 	case "group":
 		h.Group = number(t, v)
 	case "child":
@@ -491,6 +491,6 @@ func packetText(raw []byte) string {
 	case len(payload) > 0:
 		fmt.Fprintf(&b, " %x", payload)
 	}
-	fmt.Fprintf(&b, " (child=%d lowest=%d epoch=%d cookie=%d group=%d)", h.Child, h.Lowest, h.Epoch, h.Cookie, h.Group)
+	fmt.Fprintf(&b, " (child=%d lowest=%d epoch=%d cookie=%d group=%d)", h.Child, h.Lowest, h.Epoch, uint64(h.Cookie), h.Group)
 	return b.String()
 }

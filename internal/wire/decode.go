@@ -55,7 +55,7 @@ func (h *Header) Decode(b []byte) (payload []byte, fault Fault) {
 	h.Group = binary.BigEndian.Uint32(b[4:])
 	h.Epoch = binary.BigEndian.Uint32(b[8:])
 	v := binary.BigEndian.Uint64(b[12:])
-	h.Cookie, h.Exponent = v>>16, int8(v)
+	h.Cookie, h.Exponent = Cookie(v>>16), int8(v)
 	h.Chunk = binary.BigEndian.Uint32(b[20:])
 	h.Lowest = h.Signature.read(b[24:])
 	payload = b[HeaderSize:]

@@ -18,9 +18,6 @@ const reservedAt = 18 // the byte that is 0
 // MaxRank is the greatest rank that a header can carry (24 bits).
 const MaxRank = 1<<24 - 1
 
-// CookieMask keeps the 48 bits of a cookie.
-const CookieMask = 1<<48 - 1
-
 // Type is the type of a packet.
 type Type uint8
 
@@ -105,7 +102,7 @@ type Header struct {
 	Child    uint16 // index of the child among its parent's children, whichever of both is the sender
 	Group    uint32
 	Epoch    uint32
-	Cookie   uint64 // secret of the child and its parent, 48 bits
+	Cookie   Cookie // secret of the child and its parent, 48 bits
 	Exponent int8   // of a chunk of reduce.Block32; 0 otherwise
 	Chunk    uint32 // serial
 	Lowest   uint32 // lowest rank that the packet stands for, 24 bits
@@ -120,13 +117,13 @@ func (h *Header) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], h.Child)
 	binary.BigEndian.PutUint32(b[4:], h.Group)
 	binary.BigEndian.PutUint32(b[8:], h.Epoch)
-	binary.BigEndian.PutUint64(b[12:], h.Cookie<<16|uint64(uint8(h.Exponent)))
+	binary.BigEndian.PutUint64(b[12:], uint64(h.Cookie)<<16|uint64(uint8(h.Exponent)))
 	binary.BigEndian.PutUint32(b[20:], h.Chunk)
 	h.Signature.put(b[24:], h.Lowest)
 }
 
 // Address writes into a packet what differs by receiver: child index and cookie.
-func Address(packet []byte, child uint16, cookie uint64) {
+func Address(packet []byte, child uint16, cookie Cookie) {
 	_ = packet[HeaderSize-1]
 	binary.BigEndian.PutUint16(packet[2:], child)
 	binary.BigEndian.PutUint32(packet[12:], uint32(cookie>>16))

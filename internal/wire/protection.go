@@ -56,18 +56,3 @@ func (p Protection) Overhead() int {
 	}
 	return TagSize + CounterSize
 }
-
-// EdgeKey is the key of a child and its parent in one epoch, from which those of both directions
-// are derived.
-type EdgeKey [32]byte
-
-// String hides the key from logs and errors.
-func (k EdgeKey) String() string {
-	if k == (EdgeKey{}) {
-		return "none"
-	}
-	return "secret"
-}
-
-// GoString hides it, too.
-func (k EdgeKey) GoString() string { return k.String() }

@@ -259,7 +259,7 @@ func drawHeader(t *rapid.T) Header {
 		Child:  rapid.Uint16().Draw(t, "child"),
 		Group:  rapid.Uint32().Draw(t, "group"),
 		Epoch:  rapid.Uint32().Draw(t, "epoch"),
-		Cookie: rapid.Uint64Range(0, CookieMask).Draw(t, "cookie"),
+		Cookie: Cookie(rapid.Uint64Range(0, CookieMask).Draw(t, "cookie")),
 		Chunk:  rapid.Uint32().Draw(t, "chunk"),
 		Lowest: rapid.Uint32Range(0, MaxRank).Draw(t, "lowest"),
 	}

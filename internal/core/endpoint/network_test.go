@@ -268,10 +268,10 @@ func (n *network) offer() {
 	for l := range leaves {
 		leaf := n.device()
 		cfg := n.tree(window)
-		cfg.Parent, cfg.Index, cfg.Cookie = spine, uint16(l), uint64(n.newest)<<16+1<<15+uint64(l)
+		cfg.Parent, cfg.Index, cfg.Cookie = spine, uint16(l), wire.Cookie(n.newest)<<16+1<<15+wire.Cookie(l)
 		root.Children = append(root.Children, switchreduce.Child{Addr: leaf, Lowest: uint32(l * leafSize), Cookie: cfg.Cookie})
 		for r := l * leafSize; r < min((l+1)*leafSize, n.cfg.Size); r++ {
-			cookie := uint64(n.newest)<<16 + uint64(r)
+			cookie := wire.Cookie(n.newest)<<16 + wire.Cookie(r)
 			cfg.Children = append(cfg.Children, switchreduce.Child{Addr: memberAddr(uint32(r)), Lowest: uint32(r), Cookie: cookie})
 			link := session.Link{
 				Group: cfg.Group, Epoch: cfg.Epoch, Cookie: cookie, Window: window,

@@ -26,8 +26,8 @@ var ErrConfig = errors.New("rank: invalid configuration")
 // Config is what all members agree upon when the group is formed, and the
 // member's own rank.
 type Config struct {
-	Group      uint32 // number of the group on its tree of hosts
-	Cookie     uint64 // of the tree of hosts, 48 bits
+	Group      uint32      // number of the group on its tree of hosts
+	Cookie     wire.Cookie // of the tree of hosts, 48 bits
 	Rank       uint32
 	Size       int    // members
 	Radix      int    // of the k-nomial tree of hosts, 2 to MaxRadix; 0: 2

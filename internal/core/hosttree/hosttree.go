@@ -14,7 +14,7 @@ import (
 // Config places a member in the group's tree of hosts.
 type Config struct {
 	Group      uint32
-	Cookie     uint64 // 48 bits, equal at all members
+	Cookie     wire.Cookie // equal at all members
 	Rank       uint32
 	Tree       ranktree.Tree
 	ChunkBytes int

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/fairqueue"
 	"github.com/tributary-fabric/tributary/internal/core/quota"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -192,7 +193,7 @@ func (c *Core) checkCreate(in *Create) error {
 	switch {
 	case in.Name == "" || len(in.Name) > maxName:
 		return fmt.Errorf("a name of %d bytes, want 1 to %d: %w", len(in.Name), maxName, ErrRequest)
-	case in.Secret == [32]byte{}:
+	case in.Secret == wire.Secret{}:
 		return fmt.Errorf("the driver gave no secret: %w", ErrRequest)
 	}
 	if err := c.book.Check(in.Owner, quota.Groups, 1); err != nil {

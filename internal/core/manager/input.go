@@ -32,7 +32,7 @@ type Create struct {
 	// Secret is where the cookies of the group's trees come from. The driver
 	// draws it from crypto/rand; all zeros are refused. It counts only for the
 	// Create that makes the group.
-	Secret [32]byte
+	Secret wire.Secret
 }
 
 // Watch reports that a member listens, and where its tree's data is to come

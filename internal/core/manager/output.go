@@ -108,8 +108,8 @@ type Offer struct {
 	Stream      uint64
 	Epoch       uint32 // even
 	Protection  wire.Protection
-	Key         wire.EdgeKey   // of the member and its parent, where packets are protected
-	Cookie      uint64         // secret of the member and its parent, 48 bits, never zero
+	Key         wire.Secret    // of the member and its parent, where packets are protected
+	Cookie      wire.Cookie    // secret of the member and its parent, never zero
 	Window      uint32         // in chunks, a power of two, at most Create.Window
 	Parent      netip.AddrPort // data address of the leaf switch
 	Source      netip.Addr     // from which that expects the member's packets

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -46,9 +47,15 @@ type Spec struct {
 	Types      topology.Types
 	Purpose    pathsel.Purpose
 	Bundle     Bundle
-	Secret     [32]byte
+	Secret     wire.Secret
 	Protection wire.Protection `json:",omitempty"`
 	Owner      string          `json:",omitempty"` // as in Create
+}
+
+// Format implements fmt.Formatter as switchreduce.Config does.
+func (s Spec) Format(f fmt.State, verb rune) {
+	type plain Spec // without this method
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(s))
 }
 
 // Trees are a group's epochs.

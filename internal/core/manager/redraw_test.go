@@ -124,7 +124,7 @@ func (w *world) checkRestored() {
 	records := w.records()
 	if w.now%2 == 0 { // names survive JSON, numbers mean nothing
 		var read []Record
-		if err := json.Unmarshal(must(json.Marshal(records)), &read); err != nil {
+		if err := json.Unmarshal(asJSON(records), &read); err != nil {
 			w.fail("records: %w", err)
 		}
 		records = read

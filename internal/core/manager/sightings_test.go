@@ -7,6 +7,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 // sightings is what an onlooker outside the manager sees of its promises; nil: nobody
@@ -141,7 +142,7 @@ func (e *epochSeen) checkLeaf(w *world, o Offer) error {
 // checkTree checks that the switches form one tree with each rank once.
 func (e *epochSeen) checkTree(w *world, members int) error {
 	roots, edges, leaves := 0, 0, 0
-	secrets := map[uint64]bool{0: true}
+	secrets := map[wire.Cookie]bool{0: true}
 	for n, cfg := range e.configs {
 		if !slices.IsSortedFunc(cfg.Children, func(a, b switchreduce.Child) int { return int(a.Lowest) - int(b.Lowest) }) {
 			return fmt.Errorf("children out of order: %+v", cfg.Children)

@@ -228,10 +228,10 @@ func switchEdge(vertex int32) uint32 { return ^uint32(vertex) }
 // secrets returns the cookie of the two ends of an edge, 48 bits and not zero, and, where packets are
 // protected, their key: both follow by HMAC-SHA-256 from the group's secret, its number, the epoch,
 // and the edge.
-func (g *group) secrets(t *tree, edge uint32) (cookie uint64, key wire.EdgeKey) {
-	cookie = max(1, binary.BigEndian.Uint64(g.secret("cookie", t, edge))&wire.CookieMask)
+func (g *group) secrets(t *tree, edge uint32) (cookie wire.Cookie, key wire.Secret) {
+	cookie = max(1, wire.Cookie(binary.BigEndian.Uint64(g.secret("cookie", t, edge))&wire.CookieMask))
 	if g.spec.Protection != wire.Plain {
-		key = wire.EdgeKey(g.secret("key", t, edge))
+		key = wire.Secret(g.secret("key", t, edge))
 	}
 	return cookie, key
 }

@@ -60,7 +60,7 @@ func (s *Session) Enter(now core.Time, link Link, d Decision, out *Output) error
 		return err
 	}
 	s.filled = s.link.Offload()
-	s.link, s.frozen = link, false
+	s.link, s.frozen = &link, false
 	s.flow = newFlow(link.Window, s.timing.Queue)
 	s.timer = newRepair(s.timing.over(link))
 	s.base, s.next = d.Base, d.Base

@@ -88,13 +88,13 @@ func windowOK(w uint32) bool { return bits.OnesCount32(w) == 1 && w <= MaxWindow
 type Link struct {
 	Group  uint32
 	Epoch  uint32 // even: a tree of switches; odd: a tree of hosts
-	Cookie uint64 // 48 bits
+	Cookie wire.Cookie
 	Window uint32 // W in chunks, a power of two, at most Config.Window
 
 	Parent netip.AddrPort // where contributions go, and the only source of answers
 	// Protection and Key are of the packets to and from the parent; the session sees plain ones.
 	Protection wire.Protection
-	Key        wire.EdgeKey
+	Key        wire.Secret
 
 	Source netip.Addr // from which the parent expects this member's packets; zero: any
 	Index  uint16     // this member's child index at the parent

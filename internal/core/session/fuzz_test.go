@@ -30,7 +30,7 @@ func FuzzStep(f *testing.F) {
 			binary.BigEndian.PutUint16(packet[2:], trial.link.Index)
 			binary.BigEndian.PutUint32(packet[4:], trial.link.Group)
 			binary.BigEndian.PutUint32(packet[8:], trial.link.Epoch)
-			binary.BigEndian.PutUint64(packet[12:], trial.link.Cookie<<16|uint64(packet[19]))
+			binary.BigEndian.PutUint64(packet[12:], uint64(trial.link.Cookie)<<16|uint64(packet[19]))
 		}
 		in := []Input{{From: parentAddr, Packet: packet}}
 		if again {

@@ -305,7 +305,7 @@ func (t *trial) packet(plain []string, fields map[string]string) Input {
 		case "epoch":
 			h.Epoch = number(v)
 		case "cookie":
-			h.Cookie = uint64(number(v))
+			h.Cookie = wire.Cookie(number(v))
 		case "group":
 			h.Group = number(v)
 		case "child":

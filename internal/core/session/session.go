@@ -92,11 +92,11 @@ type Session struct {
 	cfg    Config
 	timing Timing
 
-	link   Link
-	frozen bool // also before the first epoch
-	rested bool // nothing was in flight when the next operation was started
-	last   bool // the last barrier was started
-	filled bool // awaited results come from a tree of switches
+	link   *Link // behind a pointer: see wire.Secret
+	frozen bool  // also before the first epoch
+	rested bool  // nothing was in flight when the next operation was started
+	last   bool  // the last barrier was started
+	filled bool  // awaited results come from a tree of switches
 
 	ring []chunk // of number n at n mod len, a power of two, at most twice Config.Window: see place
 
@@ -131,7 +131,7 @@ func New(cfg Config, first uint32) (*Session, error) {
 		cfg.Timing = DefaultTiming()
 	}
 	return &Session{
-		cfg: cfg, timing: cfg.Timing, frozen: true,
+		cfg: cfg, timing: cfg.Timing, link: new(Link), frozen: true,
 		ring: make([]chunk, min(firstRing, 2*cfg.Window)),
 		base: first, next: first, created: first, fresh: first,
 		timer: newRepair(cfg.Timing), demand: newDemand(cfg.Rank),
@@ -147,7 +147,7 @@ func (s *Session) Counters() Counters { return s.counters }
 func (s *Session) Streams(most int) bool { return int(s.flight) > most && s.next != s.fresh }
 
 // Link returns the link of the present epoch.
-func (s *Session) Link() Link { return s.link }
+func (s *Session) Link() Link { return *s.link }
 
 // Pending reports whether an operation is unfinished.
 func (s *Session) Pending() bool { return s.base != s.fresh }

@@ -27,8 +27,8 @@ var ErrConfig = errors.New("aggregate: invalid configuration")
 type Child struct {
 	Addr   netip.AddrPort // where it sends from, and gets its results
 	Lowest uint32         // lowest rank beneath it, its own if it is a host
-	Cookie uint64         // the secret of the two, 48 bits, in packets of both directions
-	Key    wire.EdgeKey   // of the two, where packets are protected; the driver's
+	Cookie wire.Cookie    // the secret of the two, 48 bits, in packets of both directions
+	Key    wire.Secret    // of the two, where packets are protected; the driver's
 }
 
 // Config is one epoch of a group's tree, as one switch on it needs to know it.
@@ -42,13 +42,19 @@ type Config struct {
 	Children []Child        // in rising order of Lowest; a child's index is its place here
 	Parent   netip.AddrPort // zero value: this switch is the root
 	Index    uint16         // this switch's own child index at its parent
-	Cookie   uint64         // the secret of this switch and its parent, as a Child's; 0 at the root
-	Key      wire.EdgeKey   // likewise
+	Cookie   wire.Cookie    // the secret of this switch and its parent, as a Child's; 0 at the root
+	Key      wire.Secret    // likewise
 
 	Protection wire.Protection // of packets on all edges; the core sees plain ones
 
 	Probes int           // unanswered probes to the parent after which children are answered Lost; 0: never
 	Lease  time.Duration // after which an epoch without any packet is dropped; 0: never
+}
+
+// Format implements fmt.Formatter: verbs that fit no field, of who has a pointer to c, show no secret either.
+func (c Config) Format(f fmt.State, verb rune) {
+	type plain Config // without this method
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), plain(c))
 }
 
 // Validate reports what is wrong with c; the error wraps ErrConfig.

@@ -276,7 +276,7 @@ func (e *epoch) sender(from netip.AddrPort, p *packet) Drop {
 
 // proven returns dropCount if p has the cookie of the neighbour that it claims to come
 // from: a child, or the parent if that is len(e.Children).
-func (e *epoch) proven(p *packet, neighbour int, cookie uint64) Drop {
+func (e *epoch) proven(p *packet, neighbour int, cookie wire.Cookie) Drop {
 	if p.Cookie != cookie {
 		e.traffic[neighbour].Forged++
 		return DropCookie

@@ -15,14 +15,14 @@ type Batch struct {
 	To      netip.AddrPort
 	Packets []byte
 	Size    int
+	Cookie  wire.Cookie
 	child   uint16
-	cookie  uint64
 }
 
 // Address writes into the packets which child they are for or from.
 func (r *Batch) Address() {
 	for at := 0; at < len(r.Packets); at += r.Size {
-		wire.Address(r.Packets[at:], r.child, r.cookie)
+		wire.Address(r.Packets[at:], r.child, r.Cookie)
 	}
 }
 
@@ -85,12 +85,12 @@ func (c *Core) emit(out *Output) {
 	}
 	e := c.find(q.epoch)
 	if len(q.up) > 0 {
-		e.emit(len(e.Children), Batch{To: e.Parent, child: e.Index, cookie: e.Cookie}, q.up, out)
+		e.emit(len(e.Children), Batch{To: e.Parent, child: e.Index, Cookie: e.Cookie}, q.up, out)
 	}
 	if len(q.down) > 0 {
 		for i := range e.Children {
 			to := &e.Children[i]
-			e.emit(i, Batch{To: to.Addr, child: uint16(i), cookie: to.Cookie}, q.down, out)
+			e.emit(i, Batch{To: to.Addr, child: uint16(i), Cookie: to.Cookie}, q.down, out)
 		}
 	}
 	clear(q.up)

@@ -10,10 +10,10 @@ import (
 
 // epoch is an installed epoch.
 type epoch struct {
-	Config
-	lease core.Time // when its lease runs out
-	sent  core.Time // when something last went to the parent
-	ended bool      // a later epoch has begun: its packets are dropped
+	*Config           // a copy, behind a pointer: see wire.Secret
+	lease   core.Time // when its lease runs out
+	sent    core.Time // when something last went to the parent
+	ended   bool      // a later epoch has begun: its packets are dropped
 
 	traffic []Traffic // by child index, then the parent's
 }
@@ -52,8 +52,9 @@ func (c *Core) install(now core.Time, cfg *Config, out *Output) {
 		return
 	}
 	c.group, c.newest = cfg.Group, cfg.Epoch
-	e := epoch{Config: *cfg, sent: now}
-	e.Children = slices.Clone(cfg.Children)
+	own := *cfg
+	own.Children = slices.Clone(cfg.Children)
+	e := epoch{Config: &own, sent: now}
 	e.traffic = make([]Traffic, len(cfg.Children)+1)
 	e.renew(now)
 	c.epochs = append(c.epochs, e)

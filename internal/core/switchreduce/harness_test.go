@@ -97,7 +97,7 @@ func (t *trial) config(fields map[string]string) *Config {
 		case "group":
 			cfg.Group = number(v)
 		case "cookie":
-			cfg.Cookie = uint64(number(v))
+			cfg.Cookie = wire.Cookie(number(v))
 		case "chunk":
 			cfg.ChunkBytes = int(number(v))
 		case "index":
@@ -121,7 +121,7 @@ func (t *trial) config(fields map[string]string) *Config {
 		}
 	}
 	for i := range cfg.Children {
-		cfg.Children[i].Cookie = cfg.Cookie + uint64(i+1)*16
+		cfg.Children[i].Cookie = cfg.Cookie + wire.Cookie(i+1)*16
 	}
 	if cfg.Validate() == nil && cfg.Epoch > t.cfg.Epoch {
 		t.cfg = cfg
@@ -191,7 +191,7 @@ func setField(h *wire.Header, k, v string) {
 	case "epoch":
 		h.Epoch = n
 	case "cookie":
-		h.Cookie = uint64(n)
+		h.Cookie = wire.Cookie(n)
 	case "group":
 		h.Group = n
 	case "child":

@@ -49,7 +49,9 @@ func (c *crowd) config(epoch, window uint32) *Config {
 }
 
 // cookieOf returns the secret of a child, or of the parent if child is -1.
-func cookieOf(child int, epoch uint32) uint64 { return uint64(epoch)<<20 + uint64(child+1)*0x101 }
+func cookieOf(child int, epoch uint32) wire.Cookie {
+	return wire.Cookie(epoch)<<20 + wire.Cookie(child+1)*0x101
+}
 
 // words is how many words the vector of number n has: chunks differ in size.
 func (c *crowd) words(n uint32) int { return int(n%3) + 1 }
@@ -132,7 +134,7 @@ func (c *crowd) step(batch []Input) {
 			child = int(h.Child)
 		}
 		if child >= 0 && to[i] != kidAddr(child) || h.Cookie != cookieOf(child, h.Epoch) {
-			c.wrong = fmt.Sprintf("type %d, chunk %d, epoch %d to %v: child %d, cookie %#x", h.Type, h.Chunk, h.Epoch, to[i], h.Child, h.Cookie)
+			c.wrong = fmt.Sprintf("type %d, chunk %d, epoch %d to %v: child %d, cookie %#x", h.Type, h.Chunk, h.Epoch, to[i], h.Child, uint64(h.Cookie))
 		}
 		want := []byte(nil)
 		switch h.Type {

@@ -323,9 +323,9 @@ func (f *forest) contribute(m *member, n uint32) {
 }
 
 // cookie returns the secret of a child and its parent in the present epoch.
-func (f *forest) cookie(child netip.AddrPort) uint64 {
+func (f *forest) cookie(child netip.AddrPort) wire.Cookie {
 	a := child.Addr().As16()
-	return (uint64(f.epoch)<<32 | uint64(a[14])<<24 | uint64(a[15])<<16 | uint64(child.Port())) & wire.CookieMask
+	return wire.Cookie(uint64(f.epoch)<<32|uint64(a[14])<<24|uint64(a[15])<<16|uint64(child.Port())) & wire.CookieMask
 }
 
 func (f *forest) header(m *member, t wire.Type, n uint32) wire.Header {

@@ -130,7 +130,7 @@ func newGroup(t *testing.T, c *rpc.AgentClient, id uint32, members int) *group {
 	for rank := range members {
 		h := newHost(t)
 		g.hosts = append(g.hosts, h)
-		g.config.Children = append(g.config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + uint64(rank)})
+		g.config.Children = append(g.config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + wire.Cookie(rank)})
 	}
 	return g
 }

@@ -338,7 +338,7 @@ func (l *live) try(c *rpc.AgentClient, incarnation uint64, epoch uint32) (switch
 	l.Helper()
 	config := switchreduce.Config{Group: 7, Epoch: epoch, Window: 8, ChunkBytes: p4.Chunk, Probes: 4}
 	for rank, h := range l.hosts {
-		config.Children = append(config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + uint64(rank)})
+		config.Children = append(config.Children, switchreduce.Child{Addr: h.conn.LocalAddr(), Lowest: uint32(rank), Cookie: 0xfeed + wire.Cookie(rank)})
 	}
 	ctx := testContext(l.T)
 	addr, err := c.Prepare(ctx, agent.Prepare{

@@ -73,12 +73,25 @@ type value struct {
 	Kept  []byte         `json:"kept,omitempty"`
 }
 
+// disclosed is a manager.Spec with its secret, which it hides from other encoders.
+type disclosed struct {
+	*manager.Spec
+	Secret [32]byte
+}
+
 // encode returns the text of a record.
 func encode(r *manager.Record) ([]byte, error) {
 	if err := valid(r); err != nil {
 		return nil, err
 	}
-	return json.Marshal(value{r.Seq, r.Spec, r.Trees, r.Fleet, r.Kept})
+	v := struct {
+		value
+		Spec *disclosed `json:"spec,omitempty"`
+	}{value: value{Seq: r.Seq, Trees: r.Trees, Fleet: r.Fleet, Kept: r.Kept}}
+	if r.Spec != nil {
+		v.Spec = &disclosed{r.Spec, r.Spec.Secret}
+	}
+	return json.Marshal(v)
 }
 
 // parse reads a text into v, and returns what the key says of the record.

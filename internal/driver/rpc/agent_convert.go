@@ -30,11 +30,11 @@ func (r *reader) prepare(m *pb.PrepareRequest) agent.Prepare {
 func commitRequest(c agent.Commit) *pb.CommitRequest {
 	g := &c.Config
 	return &pb.CommitRequest{
-		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Cookie: g.Cookie,
+		Incarnation: c.Incarnation, Group: g.Group, Epoch: g.Epoch, Cookie: uint64(g.Cookie),
 		Window: g.Window, ChunkBytes: uint32(g.ChunkBytes), Parent: addrText(g.Parent), Index: uint32(g.Index),
 		Probes: uint32(g.Probes), Lease: duration(g.Lease), Protection: pb.Protection(g.Protection), Key: key(g.Key),
 		Children: each(g.Children, func(c switchreduce.Child) *pb.TreeChild {
-			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest, Cookie: c.Cookie, Key: key(c.Key)}
+			return &pb.TreeChild{Address: addrText(c.Addr), Lowest: c.Lowest, Cookie: uint64(c.Cookie), Key: key(c.Key)}
 		}),
 	}
 }
@@ -42,7 +42,7 @@ func commitRequest(c agent.Commit) *pb.CommitRequest {
 func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
 	p := r.protection(m.GetProtection())
 	c := agent.Commit{Incarnation: m.GetIncarnation(), Config: switchreduce.Config{
-		Group: m.GetGroup(), Epoch: m.GetEpoch(), Cookie: m.GetCookie(),
+		Group: m.GetGroup(), Epoch: m.GetEpoch(), Cookie: wire.Cookie(m.GetCookie()),
 		Window: m.GetWindow(), ChunkBytes: r.int("chunk_bytes", m.GetChunkBytes()),
 		Parent: r.optionalAddr("parent", m.GetParent()), Index: r.uint16("index", m.GetIndex()),
 		Probes: r.int("probes", m.GetProbes()), Lease: r.duration("lease", m.GetLease()), Protection: p,
@@ -58,11 +58,11 @@ func (r *reader) commit(m *pb.CommitRequest) agent.Commit {
 }
 
 // childCookie refuses a manager that knows only one secret for a tree.
-func (r *reader) childCookie(v uint64) uint64 {
+func (r *reader) childCookie(v uint64) wire.Cookie {
 	if v == 0 {
 		r.fail("children.cookie", "0: the manager is of an earlier version; upgrade it")
 	}
-	return v
+	return wire.Cookie(v)
 }
 
 func removeRequest(m agent.Remove) *pb.RemoveRequest {

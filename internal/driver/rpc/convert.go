@@ -176,15 +176,15 @@ func (r *reader) protection(p pb.Protection) wire.Protection {
 }
 
 // key returns nothing for none.
-func key(k wire.EdgeKey) []byte {
-	if k == (wire.EdgeKey{}) {
+func key(k wire.Secret) []byte {
+	if k == (wire.Secret{}) {
 		return nil
 	}
 	return k[:]
 }
 
 // key reads the key of an edge, which there is where packets are protected.
-func (r *reader) key(field string, b []byte, p wire.Protection) (k wire.EdgeKey) {
+func (r *reader) key(field string, b []byte, p wire.Protection) (k wire.Secret) {
 	if n := copy(k[:], b); n != len(b) || n != 0 && n != len(k) || (n == 0) != (p == wire.Plain) {
 		r.fail(field, "%d bytes for packets that are %v", len(b), p)
 	}

@@ -97,7 +97,7 @@ func event(e manager.Event) *pb.HostSessionResponse {
 	case e.Offer != nil:
 		o := e.Offer
 		return &pb.HostSessionResponse{Group: o.Group, Rank: o.Rank, Event: &pb.HostSessionResponse_Offer{Offer: &pb.Offer{
-			Epoch: o.Epoch, Cookie: o.Cookie, Window: o.Window, Parent: addrText(o.Parent),
+			Epoch: o.Epoch, Cookie: uint64(o.Cookie), Window: o.Window, Parent: addrText(o.Parent),
 			Index: uint32(o.Index), Probes: uint32(o.Probes), Idle: duration(o.Idle), Reducers: each(o.Reducers, treeReducer), Source: ipText(o.Source),
 			Protection: pb.Protection(o.Protection), Key: key(o.Key),
 		}}}
@@ -157,7 +157,7 @@ func (r *reader) event(m *pb.HostSessionResponse) (e manager.Event, known bool) 
 		o := v.Offer
 		p := r.protection(o.GetProtection())
 		e.Offer = &manager.Offer{
-			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: o.GetCookie(),
+			Group: group, Rank: rank, Epoch: o.GetEpoch(), Cookie: wire.Cookie(o.GetCookie()),
 			Window: o.GetWindow(), Parent: r.addr("offer.parent", o.GetParent()), Index: r.uint16("offer.index", o.GetIndex()),
 			Probes: r.int("offer.probes", o.GetProbes()), Idle: r.duration("offer.idle", o.GetIdle()),
 			Reducers: each(o.GetReducers(), r.treeReducer), Source: r.optionalIP("offer.source", o.GetSource()),

@@ -24,7 +24,7 @@ type Edge struct {
 	// Child is the child's index at the parent, whichever of both the neighbour is.
 	Child  uint16
 	IsDown bool // the neighbour is the child
-	Key    wire.EdgeKey
+	Key    wire.Secret
 }
 
 // place is where an edge's packets are found by.
@@ -38,7 +38,7 @@ type place struct {
 type edge struct {
 	isEncrypted bool
 	isDown      bool
-	key         wire.EdgeKey
+	key         wire.Secret
 	out, in     cipher.AEAD
 	sent        atomic.Uint64 // counter of the last packet
 	highest     uint64        // of those that came; the reader's
@@ -67,7 +67,7 @@ func (e *edge) equal(o *edge) bool {
 	return e.key == o.key && e.isEncrypted == o.isEncrypted && e.isDown == o.isDown
 }
 
-func derive(k wire.EdgeKey, direction string) (cipher.AEAD, error) {
+func derive(k wire.Secret, direction string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, k[:], nil, "tributary packets "+direction, 16)
 	if err != nil {
 		return nil, fmt.Errorf("sealed: deriving a key: %w", err)

@@ -133,8 +133,8 @@ func configure(t pathsel.Tree, terms Terms, hosts []sim.NodeID) ([]switchreduce.
 }
 
 // cookie returns the secret of an edge of a tree: a rank, or the complement of a vertex.
-func cookie(of uint64, edge uint32) uint64 {
-	return (of ^ uint64(edge)*0x9e3779b97f4a7c15) & wire.CookieMask
+func cookie(of wire.Cookie, edge uint32) wire.Cookie {
+	return (of ^ wire.Cookie(edge)*0x9e3779b97f4a7c15) & wire.CookieMask
 }
 
 // Edges returns the pairs of nodes between which the packets of a tree travel.

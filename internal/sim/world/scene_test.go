@@ -103,7 +103,7 @@ func (s *scene) install(f shape, epoch, window uint32) []session.Link {
 	}
 	links := s.Install(f.tree(), Terms{
 		Config: switchreduce.Config{
-			Group: s.number, Epoch: epoch, Cookie: uint64(epoch) * 11, Window: window,
+			Group: s.number, Epoch: epoch, Cookie: wire.Cookie(epoch) * 11, Window: window,
 			ChunkBytes: chunkBytes, Probes: 4,
 		},
 		Port: treePort, Switches: on,

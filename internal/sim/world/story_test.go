@@ -121,7 +121,7 @@ func chance(r *rand.Rand) float64 { return 0.2 * r.Float64() * r.Float64() * flo
 func (s *story) groupConfig(size int) endpoint.Config {
 	r := s.rand
 	return endpoint.Config{
-		Group: 1 + r.Uint32N(9), Cookie: r.Uint64() & wire.CookieMask, Size: size, Radix: 2 + r.IntN(3),
+		Group: 1 + r.Uint32N(9), Cookie: wire.Cookie(r.Uint64() & wire.CookieMask), Size: size, Radix: 2 + r.IntN(3),
 		ChunkBytes: 16 + r.IntN(49), Window: []uint32{1, 2, 4, 8, 64}[r.IntN(5)],
 		First: -r.Uint32N(40), Timing: timing(),
 	}
@@ -298,7 +298,7 @@ func (s *story) offer(c *crew, tree pathsel.Tree, switches []sim.NodeID, epoch u
 	group := c.Config()
 	terms := Terms{
 		Config: switchreduce.Config{
-			Group: c.number, Epoch: epoch, Cookie: r.Uint64() & wire.CookieMask,
+			Group: c.number, Epoch: epoch, Cookie: wire.Cookie(r.Uint64() & wire.CookieMask),
 			Window: min(group.Window, 1<<r.IntN(7)), ChunkBytes: group.ChunkBytes, Probes: 2 + r.IntN(6),
 			Lease: time.Duration(r.IntN(2)) * 50 * time.Millisecond,
 		},

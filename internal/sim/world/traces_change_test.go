@@ -159,7 +159,7 @@ func linksOf(s *scene, f shape, epoch, window uint32) []session.Link {
 		on = append(on, s.ids[i])
 	}
 	_, links := configure(f.tree(), Terms{
-		Config: switchreduce.Config{Group: s.number, Epoch: epoch, Cookie: uint64(epoch) * 11, Window: window, ChunkBytes: chunkBytes, Probes: 4},
+		Config: switchreduce.Config{Group: s.number, Epoch: epoch, Cookie: wire.Cookie(epoch) * 11, Window: window, ChunkBytes: chunkBytes, Probes: 4},
 		Port:   treePort, Switches: on,
 	}, s.Nodes)
 	return links

@@ -31,6 +31,12 @@ type SharedKey struct {
 	Secret [32]byte // random bytes
 }
 
+// Format implements fmt.Formatter: it hides the secret.
+func (k SharedKey) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "key %d", k.Number) }
+
+// MarshalText hides the secret from encoders; there is no way back.
+func (k SharedKey) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%v", k), nil }
+
 // Keyring seals and opens packets. It is not safe for concurrent use. The
 // Keyring without keys seals nothing and opens what is not sealed.
 type Keyring struct {

@@ -207,10 +207,10 @@ func (e *epoch) state() p4.Epoch {
 	s := p4.Epoch{
 		Tree: e.tree.index, Index: e.index, Serial: e.serial, SlotBase: e.slots.base,
 		Epoch: c.Epoch, Window: c.Window, ChunkBytes: c.ChunkBytes,
-		Parent: plain(c.Parent), Own: c.Index, Cookie: c.Cookie, Probes: min(c.Probes, p4.MaxProbes),
+		Parent: plain(c.Parent), Own: c.Index, Cookie: uint64(c.Cookie), Probes: min(c.Probes, p4.MaxProbes),
 	}
 	for _, child := range c.Children {
-		s.Children = append(s.Children, p4.Child{Addr: plain(child.Addr), Lowest: child.Lowest, Cookie: child.Cookie})
+		s.Children = append(s.Children, p4.Child{Addr: plain(child.Addr), Lowest: child.Lowest, Cookie: uint64(child.Cookie)})
 	}
 	return s
 }

@@ -88,7 +88,7 @@ func newMember(t *testing.T, group uint32) *member {
 	t.Cleanup(func() { _ = conn.Close() })
 	return &member{conn, switchreduce.Config{
 		Group: group, Epoch: 2, Window: 8, ChunkBytes: 1432,
-		Children: []switchreduce.Child{{Addr: conn.LocalAddr(), Cookie: 0xfeed0000 + uint64(conn.LocalAddr().Port())}},
+		Children: []switchreduce.Child{{Addr: conn.LocalAddr(), Cookie: 0xfeed0000 + wire.Cookie(conn.LocalAddr().Port())}},
 	}}
 }
 
