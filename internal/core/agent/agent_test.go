@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/reduce"
+	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -40,6 +41,8 @@ func TestTransitions(t *testing.T) {
 	}
 	otherConfig := commitOf(1, 2, 8)
 	otherConfig.Config.Probes++
+	sealedCommit := commitOf(1, 2, 8)
+	sealedCommit.Config.Protection = wire.Encrypted
 	none := ReplyKind(0)
 	for _, c := range []struct {
 		name  string
@@ -65,6 +68,7 @@ func TestTransitions(t *testing.T) {
 		{"prepared: prepare again", []Input{prepareOf(1, 2, 8), bound, prepareOf(1, 2, 8)}, Prepared, nil},
 		{"prepared: prepare on other terms", []Input{prepareOf(1, 2, 8), bound, prepareOf(1, 2, 4)}, Refused, ErrConflict},
 		{"prepared: commit", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 8)}, Committed, nil},
+		{"prepared: commit of sealed packets", []Input{prepareOf(1, 2, 8), bound, sealedCommit}, Refused, ErrConflict},
 		{"prepared: commit of another window", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 4)}, Refused, ErrConflict},
 		{"prepared: commit of nonsense", []Input{prepareOf(1, 2, 8), bound, commitOf(1, 2, 3)}, Refused, ErrRequest},
 		{"prepared: commit when the lease is over", []Input{prepareOf(1, 2, 8), bound, wait(time.Second), commitOf(1, 2, 8)}, Refused, ErrStaleEpoch},

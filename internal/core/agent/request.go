@@ -215,6 +215,9 @@ func (r *reservation) fits(m *Commit) *Refusal {
 		return &Refusal{Cause: Conflict, Detail: fmt.Sprintf("prepared for window %d, %d children, chunks of %d bytes; committed with %d, %d, %d",
 			r.ask.Window, r.ask.Children, r.ask.ChunkBytes, cfg.Window, len(cfg.Children), cfg.ChunkBytes)}
 	}
+	if cfg.Protection != r.ask.Protection {
+		return &Refusal{Cause: Conflict, Detail: fmt.Sprintf("prepared for packets that are %v; committed with %v", r.ask.Protection, cfg.Protection)}
+	}
 	if later := r.tree.installed; later > r.epoch {
 		return &Refusal{Cause: StaleEpoch, Detail: fmt.Sprintf("epoch %d was committed", later)}
 	}

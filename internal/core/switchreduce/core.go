@@ -40,6 +40,7 @@ type Send struct {
 type Output struct {
 	Sends   []Send
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
+	Retired []uint32 // epochs of which a Retire was taken: nothing is sent in them after this
 
 	// TakesBatches, which the caller sets and Reset keeps, says that it sends Batches,
 	// too, after the Sends. Otherwise there are none: each of their packets is a
@@ -50,7 +51,7 @@ type Output struct {
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], TakesBatches: o.TakesBatches, Batches: o.Batches[:0]}
+	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], Retired: o.Retired[:0], TakesBatches: o.TakesBatches, Batches: o.Batches[:0]}
 }
 
 // Core is the switch side of one tree of one group, in all of its epochs. It
@@ -106,6 +107,7 @@ func (c *Core) Step(now core.Time, in []Input, out *Output) {
 		case Retire:
 			c.change(out)
 			c.retire(in[i].Epoch)
+			out.Retired = append(out.Retired, in[i].Epoch)
 		}
 	}
 	c.last.payload = nil // it was lent

@@ -18,27 +18,32 @@ import (
 // ErrRetired is wrapped by Install's error for an epoch that was retired, or is before such a one.
 var ErrRetired = errors.New("sealed: the epoch was retired")
 
-// Conn is a transport.Conn whose packets are sealed. Before the first Install they are as they are.
+// Conn is a transport.Conn whose packets are sealed, or plain, as the first Install says. Before that it
+// refuses what comes, and drops what is to be sent.
 type Conn struct {
 	transport.Conn
 	read nonce // the reader's
 
 	mu      sync.Mutex // of who changes edges
 	retired uint32     // greatest epoch that was
+	isPlain atomic.Bool
 	edges   atomic.Pointer[map[place]*edge]
 
-	refused atomic.Uint64
+	refused, dropped atomic.Uint64
 }
 
 // Over returns a Conn that sends and receives over another one, which it owns.
 func Over(c transport.Conn) *Conn { return &Conn{Conn: c} }
 
-// Install adds the neighbours of an epoch. From then on what is not sealed is refused. Those that are
-// there already stay, with their counters. Those of an epoch up to one that was retired would begin
-// anew: it is an error.
+// Install adds the neighbours of an epoch. Those that are there already stay, with their counters. Those
+// of an epoch up to one that was retired would begin anew: it is an error. So is an epoch of plain packets
+// beside those of sealed ones; it needs no neighbours.
 func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
-	if p == wire.Plain || !p.Valid() {
+	if !p.Valid() {
 		return fmt.Errorf("sealed: epoch %d is to be %v", epoch, p)
+	}
+	if p == wire.Plain {
+		edges = nil
 	}
 	added := map[place]*edge{}
 	for i := range edges {
@@ -58,6 +63,9 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 		return fmt.Errorf("%w: epoch %d comes after %d", ErrRetired, epoch, c.retired)
 	}
 	if old := c.edges.Load(); old != nil {
+		if c.isPlain.Load() != (p == wire.Plain) {
+			return fmt.Errorf("sealed: epoch %d is to be %v, after others that are not", epoch, p)
+		}
 		for at, e := range *old {
 			if a := added[at]; a != nil && !a.equal(e) {
 				return fmt.Errorf("sealed: epoch %d has %v as child %d with another key or protection already", epoch, at.peer, at.child)
@@ -65,11 +73,13 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 		}
 		maps.Copy(added, *old)
 	}
+	c.isPlain.Store(p == wire.Plain)
 	c.edges.Store(&added)
 	return nil
 }
 
-// Retire forgets the keys of an epoch. Conn goes on to refuse what is not sealed.
+// Retire forgets the keys of an epoch: what is still to be sent in it is dropped. Conn goes on to refuse
+// what is not sealed.
 func (c *Conn) Retire(epoch uint32) { c.retire(epoch, epoch) }
 
 // RetireBefore forgets the keys of all epochs before one.
@@ -94,6 +104,13 @@ func (c *Conn) retire(first, last uint32) {
 
 // Refused returns the number of packets that were refused.
 func (c *Conn) Refused() uint64 { return c.refused.Load() }
+
+// Counters implements transport.Conn. Packets without a key are among those that were Refused.
+func (c *Conn) Counters() transport.Counters {
+	n := c.Conn.Counters()
+	n.Refused += c.dropped.Load()
+	return n
+}
 
 // RefusedIn returns the numbers of packets of an epoch that were refused and use the address and index of
 // a child, by that index, or of the parent.
@@ -123,8 +140,11 @@ func find(all map[place]*edge, peer netip.AddrPort, packet []byte) *edge {
 func (c *Conn) ReadBatch(packets []transport.Packet, until time.Time) (int, error) {
 	n, err := c.Conn.ReadBatch(packets, until)
 	all := c.edges.Load()
-	if all == nil || err != nil {
+	if err != nil || all != nil && c.isPlain.Load() {
 		return n, err
+	}
+	if all == nil {
+		all = new(map[place]*edge)
 	}
 	kept := packets[:0]
 	for i := range packets[:n] {
@@ -192,10 +212,13 @@ type outgoing struct {
 
 var spare = sync.Pool{New: func() any { return new(outgoing) }}
 
-// WriteBatch implements transport.Conn. Packets for nobody that is installed are dropped.
+// WriteBatch implements transport.Conn. Packets for nobody that is installed are dropped, and counted.
 func (c *Conn) WriteBatch(messages []transport.Message) error {
 	all := c.edges.Load()
-	if all == nil {
+	switch {
+	case all == nil:
+		all = new(map[place]*edge)
+	case c.isPlain.Load():
 		return c.Conn.WriteBatch(messages)
 	}
 	o := spare.Get().(*outgoing)
@@ -208,15 +231,15 @@ func (c *Conn) WriteBatch(messages []transport.Message) error {
 	o.bytes = slices.Grow(o.bytes[:0], need)
 	o.messages = o.messages[:0]
 	for i := range messages {
-		o.add(*all, &messages[i])
+		c.dropped.Add(o.add(*all, &messages[i]))
 	}
 	err := c.Conn.WriteBatch(o.messages)
 	clear(o.messages)
 	return err
 }
 
-// add seals a message. Its datagrams are to one neighbour.
-func (o *outgoing) add(all map[place]*edge, m *transport.Message) {
+// add seals a message. Its datagrams are to one neighbour. It returns how many have no key.
+func (o *outgoing) add(all map[place]*edge, m *transport.Message) (dropped uint64) {
 	begin, size := len(o.bytes), 0
 	m.Each(func(head, body []byte) {
 		at := len(o.bytes)
@@ -226,6 +249,7 @@ func (o *outgoing) add(all map[place]*edge, m *transport.Message) {
 		e := find(all, m.To, packet)
 		if e == nil {
 			o.bytes = o.bytes[:at]
+			dropped++
 			return
 		}
 		e.seal(packet, &o.nonce)
@@ -237,4 +261,5 @@ func (o *outgoing) add(all map[place]*edge, m *transport.Message) {
 		}
 		o.messages = append(o.messages, transport.Message{To: m.To, Body: o.bytes[begin:], Size: size})
 	}
+	return dropped
 }

@@ -35,6 +35,8 @@ func (l *line) WriteBatch(messages []transport.Message) error {
 	return nil
 }
 
+func (l *line) Counters() transport.Counters { return transport.Counters{} }
+
 func (l *line) ReadBatch(packets []transport.Packet, _ time.Time) (int, error) {
 	n := copy(packets, l.come)
 	l.come = l.come[n:]
@@ -240,8 +242,10 @@ func TestReplays(t *testing.T) {
 // TestInstallAndRetire: epochs have keys of their own; after the last, nothing is taken, or sent.
 func TestInstallAndRetire(t *testing.T) {
 	w := newPair(t, wire.Encrypted)
-	if err := w.child.Install(6, wire.Plain, nil); err == nil {
-		t.Error("a plain epoch is installed")
+	for _, p := range []wire.Protection{wire.Plain, wire.Encrypted + 1} {
+		if err := w.child.Install(6, p, nil); err == nil {
+			t.Errorf("installed: %v", p)
+		}
 	}
 	good := w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)})[0].Body
 	if err := w.parent.Install(6, wire.Encrypted, []Edge{{Peer: childAddr, Child: 1, IsDown: true, Key: wire.Secret{3}}}); err != nil {
@@ -279,10 +283,43 @@ func TestInstallAndRetire(t *testing.T) {
 	if sent := w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)}); sent != nil {
 		t.Errorf("sent without a key: %x", sent)
 	}
-	untouched := Over(&line{})
-	untouched.Retire(4)
-	if err := untouched.WriteBatch([]transport.Message{{Body: []byte("x")}}); err != nil || string(untouched.Conn.(*line).sent[0].Body) != "x" {
-		t.Error("a Conn without epochs changes what it sends")
+	if c := w.child.Counters(); c.Refused != 1 {
+		t.Errorf("of the packet without a key: %+v", c)
+	}
+}
+
+// TestBeforeInstall: as long as nothing is installed, nothing goes out or comes in, and it is counted.
+func TestBeforeInstall(t *testing.T) {
+	l := &line{}
+	c := Over(l)
+	c.Retire(2)
+	packet := plain(wire.Contribution, 1, []byte("x"))
+	send := func() {
+		t.Helper()
+		if err := c.WriteBatch([]transport.Message{{To: parentAddr, Body: packet}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	come := func() [][]byte {
+		return arrive(t, c, l, parentAddr, []transport.Packet{{Data: slices.Concat(packet, packet), Size: len(packet)}})
+	}
+	if send(); l.sent != nil || c.Counters().Refused != 1 {
+		t.Errorf("sent: %+v, %+v", l.sent, c.Counters())
+	}
+	if got := come(); got != nil || c.Refused() != 2 {
+		t.Errorf("came: %x, %d refused", got, c.Refused())
+	}
+	if err := c.Install(4, wire.Plain, nil); err != nil {
+		t.Fatal(err)
+	}
+	if send(); len(l.sent) != 1 || !bytes.Equal(l.sent[0].Body, packet) {
+		t.Errorf("sent in plain: %+v", l.sent)
+	}
+	if got := come(); len(got) != 2 || !bytes.Equal(got[0], packet) {
+		t.Errorf("came in plain: %x", got)
+	}
+	if err := c.Install(6, wire.Encrypted, []Edge{{Peer: parentAddr, Key: wire.Secret{1}}}); err == nil {
+		t.Error("packets are plain and sealed at once")
 	}
 }
 

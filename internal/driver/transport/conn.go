@@ -107,7 +107,7 @@ type Counters struct {
 	PacketsIn, BytesIn   uint64
 	PacketsOut, BytesOut uint64
 
-	Refused    uint64 // messages that the network refused to send
+	Refused    uint64 // messages that the network refused to send, or packets that have no key
 	Overflowed uint64 // datagrams that found the receive buffer full, where the system reports
 
 	ReadCalls  uint64 // system calls for datagrams, also those that found none

@@ -88,7 +88,12 @@ func (p *Plane) newBench(s *speed.Stream) (*bench, error) {
 		b.children = append(b.children, child)
 		from[i] = child.LocalAddr()
 	}
-	b.tree.core.Step(0, []switchreduce.Input{{Kind: switchreduce.Install, Config: s.Config(from)}}, &b.out)
+	c := s.Config(from)
+	if err := b.tree.protect(c); err != nil {
+		b.close()
+		return nil, err
+	}
+	b.tree.core.Step(0, []switchreduce.Input{{Kind: switchreduce.Install, Config: c}}, &b.out)
 	return b, nil
 }
 

@@ -122,8 +122,7 @@ func (p *Plane) Retire(socket uint64, epoch uint32) {
 	if t == nil {
 		return
 	}
-	p.forget(t, epoch)
-	t.conn.Retire(epoch)
+	p.forget(t, epoch) // its keys go with the step that takes this: see send
 	if err := t.loop.Post(context.Background(), switchreduce.Input{Kind: switchreduce.Retire, Epoch: epoch}); err != nil {
 		p.cfg.Log.Debug("retiring an epoch", slog.Any("error", err)) // the tree has failed already
 	}

@@ -106,11 +106,8 @@ func (t *tree) enlarge(c *switchreduce.Config) {
 	}
 }
 
-// protect has the packets of an epoch be sealed, if they are to be.
+// protect has the packets of an epoch be as they are to be: plain, or sealed.
 func (t *tree) protect(c *switchreduce.Config) error {
-	if c.Protection == wire.Plain {
-		return nil
-	}
 	edges := make([]sealed.Edge, 0, len(c.Children)+1)
 	for i := range c.Children {
 		edges = append(edges, sealed.Edge{Peer: c.Children[i].Addr, Child: uint16(i), IsDown: true, Key: c.Children[i].Key})
@@ -136,6 +133,9 @@ func (t *tree) send(out *switchreduce.Output) {
 		t.messages = append(t.messages, transport.Message{To: r.To, Body: r.Packets, Size: r.Size})
 	}
 	t.flush()
+	for _, epoch := range out.Retired {
+		t.conn.Retire(epoch)
+	}
 	for _, epoch := range out.Expired {
 		t.conn.Retire(epoch)
 		t.plane.forget(t, epoch)
