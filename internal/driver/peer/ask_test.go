@@ -3,6 +3,8 @@ package peer
 import (
 	"errors"
 	"net"
+	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
@@ -27,6 +29,34 @@ func TestAsk(t *testing.T) {
 		}
 		send(t, a, "b", Control, 0, "after that", 0)
 	})
+}
+
+// followed returns how many connections a Source watches over.
+func followed(s *pki.Source) int {
+	f := reflect.ValueOf(s).Elem().FieldByName("followers")
+	mu := (*sync.Mutex)(f.FieldByName("mu").Addr().UnsafePointer())
+	mu.Lock()
+	defer mu.Unlock()
+	return f.FieldByName("all").Len()
+}
+
+// TestAskLeavesNothing: the certificate of who was asked is watched no longer, nor that of who has asked.
+func TestAskLeavesNothing(t *testing.T) {
+	w := newTown()
+	all := sources(t, "a", "b")
+	a, _ := w.settle(t, "a", 1, func(c *Config) { c.TLS = all["a"] })
+	b, _ := w.settle(t, "b", 1, func(c *Config) { c.TLS = all["b"] })
+	for range 3 {
+		if _, err := a.Ask(t.Context(), b.Addr()); err != nil {
+			t.Fatal(err)
+		}
+		if n := followed(all["a"]); n != 0 {
+			t.Errorf("%d connections are watched by who has asked", n)
+		}
+	}
+	await(t, "the calls to end", func() bool { return b.Counters().Pending == 0 && followed(all["b"]) == 0 })
+	send(t, a, "b", Control, 0, "after that", 0)
+	await(t, "one connection to be watched", func() bool { return followed(all["a"]) == 1 && followed(all["b"]) == 1 })
 }
 
 // TestAskRefuses: whose certificate is not a host's is none, and so is who closes at once.

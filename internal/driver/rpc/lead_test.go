@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,63 @@ func TestCallsOfTerms(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSecondWatchOfATerm: a manager may watch twice, of which the agent hears the end late. Neither watch
+// begins before the calls of the term before have ended, and another manager leads only after both.
+func TestSecondWatchOfATerm(t *testing.T) {
+	var l lead
+	leave, err := l.take(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end, err := l.call(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	watches := make(chan func())
+	for range 2 {
+		go func() {
+			leave, err := l.take(t.Context(), 2)
+			if err != nil {
+				t.Error(err)
+			}
+			watches <- leave
+		}()
+	}
+	<-ctx.Done()
+	for standing := 0; standing < 2; runtime.Gosched() {
+		l.mu.Lock()
+		standing = l.streams
+		l.mu.Unlock()
+	}
+	if _, _, err := l.call(t.Context(), 2); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("a call beside one of the term before: %v", err)
+	}
+	select {
+	case <-watches:
+		t.Fatal("a watch begins beside a call of the term before")
+	default:
+	}
+	end()
+	first, second := <-watches, <-watches
+	_, end, err = l.call(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end()
+	first()
+	if _, _, err := l.call(t.Context(), 2); err != nil {
+		t.Errorf("a call after the end of the first watch: %v", err)
+	}
+	if _, err := l.take(t.Context(), 3); !errors.Is(err, ErrLed) {
+		t.Errorf("another manager beside the second watch: %v", err)
+	}
+	second()
+	if _, err := l.take(t.Context(), 1); !errors.Is(err, ErrStale) {
+		t.Errorf("the term before: %v", err)
 	}
 }
 
