@@ -130,9 +130,20 @@ func (c *Conn) RefusedIn(epoch uint32) (ofChildren map[uint16]uint64, ofParent u
 	return ofChildren, ofParent
 }
 
+// finder finds edges: packets in a row are mostly to or from one.
+type finder struct {
+	all  map[place]*edge
+	at   place
+	last *edge // that is there; nil: not known
+}
+
 // find returns the neighbour that a packet, with its header, is to or from; nil: none is known.
-func find(all map[place]*edge, peer netip.AddrPort, packet []byte) *edge {
-	return all[place{binary.BigEndian.Uint32(packet[8:]), peer, binary.BigEndian.Uint16(packet[2:])}]
+func (f *finder) find(peer netip.AddrPort, packet []byte) *edge {
+	at := place{binary.BigEndian.Uint32(packet[8:]), peer, binary.BigEndian.Uint16(packet[2:])}
+	if f.last == nil || f.at != at {
+		f.at, f.last = at, f.all[at]
+	}
+	return f.last
 }
 
 // ReadBatch implements transport.Conn. After packets that were all refused it returns ErrWoken, so
@@ -146,10 +157,11 @@ func (c *Conn) ReadBatch(packets []transport.Packet, until time.Time) (int, erro
 	if all == nil {
 		all = new(map[place]*edge)
 	}
+	known := finder{all: *all}
 	kept := packets[:0]
 	for i := range packets[:n] {
 		p := packets[i]
-		if c.open(*all, &p); len(p.Data) > 0 {
+		if c.open(&known, &p); len(p.Data) > 0 {
 			kept = append(kept, p)
 		}
 	}
@@ -160,7 +172,7 @@ func (c *Conn) ReadBatch(packets []transport.Packet, until time.Time) (int, erro
 }
 
 // open opens each datagram of p, and closes the gaps behind them. Without any, p is empty.
-func (c *Conn) open(all map[place]*edge, p *transport.Packet) {
+func (c *Conn) open(known *finder, p *transport.Packet) {
 	size := p.Size
 	if size == 0 {
 		size = len(p.Data)
@@ -172,7 +184,7 @@ func (c *Conn) open(all map[place]*edge, p *transport.Packet) {
 	for rest := p.Data; len(rest) > 0; {
 		one := rest[:min(size, len(rest))]
 		rest = rest[len(one):]
-		if !c.openOne(all, p.From, one) {
+		if !c.openOne(known, p.From, one) {
 			c.refused.Add(1)
 			continue
 		}
@@ -188,11 +200,11 @@ func (c *Conn) open(all map[place]*edge, p *transport.Packet) {
 	}
 }
 
-func (c *Conn) openOne(all map[place]*edge, from netip.AddrPort, packet []byte) bool {
+func (c *Conn) openOne(known *finder, from netip.AddrPort, packet []byte) bool {
 	if len(packet) < wire.HeaderSize+overhead {
 		return false
 	}
-	e := find(all, from, packet)
+	e := known.find(from, packet)
 	if e == nil {
 		return false
 	}
@@ -223,7 +235,7 @@ func (c *Conn) WriteBatch(messages []transport.Message) error {
 	}
 	o := spare.Get().(*outgoing)
 	defer spare.Put(o)
-	need := 0
+	known, need := finder{all: *all}, 0
 	for i := range messages {
 		m := &messages[i]
 		need += len(m.Head) + len(m.Body) + m.Count()*overhead
@@ -231,7 +243,7 @@ func (c *Conn) WriteBatch(messages []transport.Message) error {
 	o.bytes = slices.Grow(o.bytes[:0], need)
 	o.messages = o.messages[:0]
 	for i := range messages {
-		c.dropped.Add(o.add(*all, &messages[i]))
+		c.dropped.Add(o.add(&known, &messages[i]))
 	}
 	err := c.Conn.WriteBatch(o.messages)
 	clear(o.messages)
@@ -239,14 +251,14 @@ func (c *Conn) WriteBatch(messages []transport.Message) error {
 }
 
 // add seals a message. Its datagrams are to one neighbour. It returns how many have no key.
-func (o *outgoing) add(all map[place]*edge, m *transport.Message) (dropped uint64) {
+func (o *outgoing) add(known *finder, m *transport.Message) (dropped uint64) {
 	begin, size := len(o.bytes), 0
 	m.Each(func(head, body []byte) {
 		at := len(o.bytes)
 		o.bytes = append(append(o.bytes, head...), body...)
 		o.bytes = o.bytes[:len(o.bytes)+overhead]
 		packet := o.bytes[at:]
-		e := find(all, m.To, packet)
+		e := known.find(m.To, packet)
 		if e == nil {
 			o.bytes = o.bytes[:at]
 			dropped++

@@ -361,6 +361,60 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
+// BenchmarkConn moves 32 packets from a socket to another, as a member sends them (head and body apart) and
+// as a switch does (in a batch).
+func BenchmarkConn(b *testing.B) {
+	for _, p := range []wire.Protection{wire.Plain, wire.Authenticated, wire.Encrypted} {
+		for _, name := range []string{"apart", "batch"} {
+			b.Run(p.String()+"/"+name, func(b *testing.B) { benchmarkConn(b, p, name == "batch") })
+		}
+	}
+}
+
+func benchmarkConn(b *testing.B, p wire.Protection, isBatch bool) {
+	const packets, payload = 32, 1408
+	var ends [2]*Conn
+	for i := range ends {
+		udp, err := transport.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), transport.Config{ReceiveBuffer: 4 << 20, Batches: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		ends[i] = Over(udp)
+		defer ends[i].Close()
+	}
+	for i, c := range ends {
+		if err := c.Install(4, p, []Edge{{Peer: ends[1-i].LocalAddr(), Child: 1, IsDown: i == 1}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	m := transport.Message{To: ends[1].LocalAddr(), Size: payload}
+	for i := range packets {
+		packet := plain(wire.Contribution, uint32(i), make([]byte, payload))
+		if isBatch {
+			m.Body, m.Size = append(m.Body, packet...), len(packet)
+		} else {
+			m.Head, m.Body = append(m.Head, packet[:wire.HeaderSize]...), append(m.Body, packet[wire.HeaderSize:]...)
+		}
+	}
+	into := make([]transport.Packet, packets)
+	b.SetBytes(packets * (wire.HeaderSize + payload))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := ends[0].WriteBatch([]transport.Message{m}); err != nil {
+			b.Fatal(err)
+		}
+		for left := packets * (wire.HeaderSize + payload); left > 0; {
+			n, err := ends[1].ReadBatch(into, time.Time{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, p := range into[:n] {
+				left -= len(p.Data)
+			}
+		}
+	}
+}
+
 func BenchmarkPacket(b *testing.B) {
 	for name, p := range both {
 		b.Run(name, func(b *testing.B) {
