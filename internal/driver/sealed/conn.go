@@ -255,16 +255,21 @@ func (o *outgoing) add(known *finder, m *transport.Message) (dropped uint64) {
 	begin, size := len(o.bytes), 0
 	m.Each(func(head, body []byte) {
 		at := len(o.bytes)
-		o.bytes = append(append(o.bytes, head...), body...)
-		o.bytes = o.bytes[:len(o.bytes)+overhead]
+		o.bytes = o.bytes[:at+len(head)+len(body)+overhead]
 		packet := o.bytes[at:]
+		if n := copy(packet, head); n <= wire.HeaderSize {
+			body = body[copy(packet[n:wire.HeaderSize], body):]
+		} else {
+			copy(packet[n:], body)
+			body = packet[wire.HeaderSize : len(packet)-overhead]
+		}
 		e := known.find(m.To, packet)
 		if e == nil {
 			o.bytes = o.bytes[:at]
 			dropped++
 			return
 		}
-		e.seal(packet, &o.nonce)
+		e.seal(packet, body, &o.nonce)
 		size = max(size, len(packet))
 	})
 	if n := len(o.bytes) - begin; n > 0 {

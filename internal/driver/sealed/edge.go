@@ -87,16 +87,17 @@ func (n *nonce) set(counter uint64) []byte {
 	return n[:]
 }
 
-// seal turns header and payload at the beginning of packet, which has room for the rest behind them,
-// into a sealed packet of all its bytes.
-func (e *edge) seal(packet []byte, n *nonce) {
+// seal turns the header at the beginning of packet, and the payload, into a sealed packet of all its bytes.
+// The payload may be where it is to be in packet.
+func (e *edge) seal(packet, payload []byte, n *nonce) {
 	end := len(packet) - overhead
 	counter := e.sent.Add(1)
 	binary.BigEndian.PutUint64(packet[end+wire.TagSize:], counter)
 	if e.isEncrypted {
-		e.out.Seal(packet[wire.HeaderSize:wire.HeaderSize], n.set(counter), packet[wire.HeaderSize:end], packet[:wire.HeaderSize])
+		e.out.Seal(packet[wire.HeaderSize:wire.HeaderSize], n.set(counter), payload, packet[:wire.HeaderSize])
 		return
 	}
+	copy(packet[wire.HeaderSize:], payload)
 	e.out.Seal(packet[end:end], n.set(counter), nil, packet[:end])
 }
 

@@ -127,7 +127,11 @@ func TestRoundTrip(t *testing.T) {
 					size := rapid.IntRange(1, 100).Draw(t, "size")
 					packets := rapid.IntRange(1, 4).Draw(t, "packets")
 					last := rapid.IntRange(0, size).Draw(t, "last")
-					withHeads := rapid.Bool().Draw(t, "heads")
+					most := wire.HeaderSize
+					if packets == 1 {
+						most += size
+					}
+					cut := rapid.OneOf(rapid.SampledFrom([]int{0, wire.HeaderSize}), rapid.IntRange(0, most)).Draw(t, "cut")
 					var m transport.Message
 					for i := range packets {
 						payload := bytes.Repeat([]byte{0xa0 + byte(i)}, size)
@@ -136,17 +140,10 @@ func TestRoundTrip(t *testing.T) {
 						}
 						whole := plain(wire.Contribution, uint32(len(want)), payload)
 						want = append(want, whole)
-						if withHeads {
-							m.Head, m.Body = append(m.Head, whole[:wire.HeaderSize]...), append(m.Body, payload...)
-						} else {
-							m.Body = append(m.Body, whole...)
-						}
+						m.Head, m.Body = append(m.Head, whole[:cut]...), append(m.Body, whole[cut:]...)
 					}
 					if packets > 1 {
-						m.Size = size
-						if !withHeads {
-							m.Size += wire.HeaderSize
-						}
+						m.Size = wire.HeaderSize + size - cut
 					}
 					messages = append(messages, m)
 				}
@@ -336,7 +333,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 			packet, n := make([]byte, 1472+overhead), new(nonce)
 			if got := testing.AllocsPerRun(100, func() {
-				e[0].seal(packet, n)
+				e[0].seal(packet, packet[wire.HeaderSize:1472], n)
 				if !e[1].open(packet, n) {
 					t.Fatal("refused")
 				}
@@ -429,7 +426,7 @@ func BenchmarkPacket(b *testing.B) {
 			packet, n := make([]byte, 1448+overhead), new(nonce)
 			b.SetBytes(int64(len(packet)))
 			for b.Loop() {
-				out.seal(packet, n)
+				out.seal(packet, packet[wire.HeaderSize:1448], n)
 				if !in.open(packet, n) {
 					b.Fatal("refused")
 				}
