@@ -16,7 +16,7 @@ func newStepper(n *Node, now core.Time, seeds, supervisors []netip.AddrPort) (*s
 	s := &stepper{
 		n: n, directory: member.NewDirectory(), links: newLinks(n),
 	}
-	ring, err := ring(&n.cfg)
+	ring, err := ring(n.cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 	if again && c.Timing.Stealth == 0 {
 		c.Timing.Stealth = 1
 	}
-	n.cfg, n.socket, n.addr, n.incarnation = c, socket, addr, incarnation
+	n.cfg, n.socket, n.addr, n.incarnation = &c, socket, addr, incarnation
 	n.ctx, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	n.lingers, n.hurry = context.WithCancel(n.ctx)
 	n.host, err = listen(ctx, attach.Place{
@@ -106,7 +106,6 @@ func start(ctx context.Context, c Config, listen attach.Listen) (*Node, error) {
 		n.stop()
 		return nil, errors.Join(err, n.host.Close(), socket.Close())
 	}
-	n.cfg.Keys = make([]Key, len(n.cfg.Keys)) // what prints a Node prints no secret
 	return n, nil
 }
 

@@ -31,7 +31,7 @@ func (k Key) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%v", k), n
 // first at all, then the old one is removed. The error wraps ErrConfig if keys cannot be
 // used, or if the node has none.
 func (n *Node) SetKeys(ctx context.Context, keys []Key) error {
-	c := n.cfg
+	c := *n.cfg
 	if len(c.Keys) == 0 || len(keys) == 0 {
 		return fmt.Errorf("%w: a node has keys from its start on and to its end, or never: %d keys for one that began with %d", ErrConfig, len(keys), len(c.Keys))
 	}

@@ -17,7 +17,7 @@ import (
 
 // Node is this process's place in a zone.
 type Node struct {
-	cfg         Config
+	cfg         *Config // behind a pointer, for it has keys: see wire.Secret
 	log         *slog.Logger
 	id          gossip.ID
 	addr        netip.AddrPort

@@ -38,7 +38,7 @@ type tier struct {
 
 // newTier returns what a node has to do with the hierarchy, nil if nothing.
 func newTier(s *stepper, now core.Time, supervisors []netip.AddrPort) (*tier, error) {
-	c := &s.n.cfg
+	c := s.n.cfg
 	if !c.Management && len(supervisors) == 0 {
 		return nil, nil
 	}
