@@ -167,6 +167,23 @@ func TestDeletedGroupHasNoReplicas(t *testing.T) {
 	}
 }
 
+// TestCookiesAreNotInErrors: neighbours' cookies are in entries, which errors describe.
+func TestCookiesAreNotInErrors(t *testing.T) {
+	s, err := tributary.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie := []byte{0, 0, 0xc0, 0xff, 0xee, 0x11}
+	for want, e := range map[string]p4.Entry{
+		"lowest 5, cookie secret)": {Table: p4.TableNeighbours, Action: p4.ActionChild, Params: [][]byte{{1}, {1}, {1}, {5}, cookie}},
+		"(cookie secret)":          {Table: p4.TableNeighbours, Action: p4.ActionParent, Params: [][]byte{cookie}},
+	} {
+		if got := s.words(Update{Op: Insert, Entry: &e}); !strings.HasSuffix(got, want) {
+			t.Errorf("got %s, want it to end with %s", got, want)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	s := toySchema(t)
 	large := pair(1)

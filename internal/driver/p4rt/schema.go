@@ -110,7 +110,7 @@ func (s *Schema) addAction(a *p4config.Action) error {
 		if err := checkWidth(p.GetBitwidth(), "action", added.name, p.GetName()); err != nil {
 			return err
 		}
-		added.params = append(added.params, param{p.GetId(), p.GetName(), p.GetBitwidth(), lookOf(p.GetAnnotations())})
+		added.params = append(added.params, param{p.GetId(), p.GetName(), p.GetBitwidth(), lookOf(p.GetName(), p.GetAnnotations())})
 	}
 	s.actions[added.id] = added
 	return nil
@@ -136,7 +136,7 @@ func (s *Schema) addTable(t *p4config.Table, rank int) error {
 		if err := checkWidth(m.GetBitwidth(), "table", added.name, m.GetName()); err != nil {
 			return err
 		}
-		f := field{m.GetId(), m.GetName(), m.GetBitwidth(), m.GetMatchType(), lookOf(m.GetAnnotations())}
+		f := field{m.GetId(), m.GetName(), m.GetBitwidth(), m.GetMatchType(), lookOf(m.GetName(), m.GetAnnotations())}
 		if !added.fixed && !writable(f.kind) {
 			return fmt.Errorf("%w: table %s matches %s by %v, which cannot be written here", ErrProgram, added.name, f.name, f.kind)
 		}

@@ -65,6 +65,7 @@ const (
 	asNumber look = iota
 	asIP
 	asMAC
+	asSecret // not at all
 )
 
 var looks = map[string]look{
@@ -73,7 +74,11 @@ var looks = map[string]look{
 	"@format(MAC_ADDRESS)":  asMAC,
 }
 
-func lookOf(annotations []string) look {
+// lookOf returns how a value is written; cookies of neighbours are secret.
+func lookOf(name string, annotations []string) look {
+	if name == "cookie" {
+		return asSecret
+	}
 	for _, a := range annotations {
 		if l, ok := looks[strings.ReplaceAll(a, `"`, "")]; ok {
 			return l
@@ -94,6 +99,8 @@ func (l look) words(value []byte) string {
 		}
 	case asMAC:
 		return net.HardwareAddr(value).String()
+	case asSecret:
+		return "secret"
 	case asNumber:
 	}
 	n := new(big.Int).SetBytes(value)
