@@ -19,5 +19,6 @@
 //
 // A packet is refused if its epoch and sender are not installed, if its tag is wrong, or if it is a
 // replay. It is counted for the child or parent whose address and index it uses, and dropped;
-// nothing is answered.
+// nothing is answered. What is to be sent without a key is dropped and counted, too. Before anything is
+// installed, all that comes is refused, since it is not known yet how packets are protected.
 package sealed
