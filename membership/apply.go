@@ -21,7 +21,7 @@ func (s *stepper) apply(now core.Time, out *member.Output) []item {
 	}
 	for _, m := range out.Sends {
 		if l := s.links.zone[m.Link]; l != nil {
-			s.n.identity.expects(m.Message)
+			s.n.identity.expects(m.Message, s.members().Claims())
 			s.links.send(l, s.wire.packets(m.Message))
 		}
 	}

@@ -1,9 +1,11 @@
 package membership
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,15 +33,62 @@ func newIdentity(source *pki.Source, zone []byte, id gossip.ID, incarnation uint
 	if err != nil {
 		return nil, fmt.Errorf("membership: drawing a key: %w", err)
 	}
-	o := gossip.Origin{ID: []byte(id), Incarnation: incarnation, Key: [32]byte(public)}
-	if o.Signature, o.Certificates, err = source.Sign(o.Statement(zone)); err != nil {
+	k := &identity{source: source, zone: zone, key: private}
+	k.record, err = k.sign(gossip.Origin{ID: []byte(id), Incarnation: incarnation, Key: [32]byte(public)})
+	if err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// sign returns the record of a birth, signed now by the host's certificate.
+func (k *identity) sign(o gossip.Origin) (record []byte, err error) {
+	o.Signed = uint64(time.Now().UnixNano())
+	if o.Signature, o.Certificates, err = k.source.Sign(o.Statement(k.zone)); err != nil {
 		return nil, fmt.Errorf("membership: proving this life: %w", err)
 	}
-	record := o.Append(nil)
+	record = o.Append(nil)
 	if err := o.Decode(record); err != nil {
 		return nil, fmt.Errorf("%w: the certificate, with those between it and its authority, is too large: %w", ErrConfig, err)
 	}
-	return &identity{source: source, zone: zone, key: private, record: record}, nil
+	return record, nil
+}
+
+// renew signs this life's birth again if the host has another certificate since. It is the
+// loop's, as Birth is.
+func (k *identity) renew() error {
+	var o gossip.Origin
+	if err := o.Decode(k.record); err != nil {
+		return err
+	}
+	before := o.Certificates
+	record, err := k.sign(o)
+	if err != nil {
+		return err
+	}
+	if err := o.Decode(record); err != nil {
+		return err
+	}
+	if !slices.EqualFunc(before, o.Certificates, bytes.Equal) {
+		k.record = record
+	}
+	return nil
+}
+
+// ahead is how far ahead of this process's clock a life may begin: a clock that was set to
+// local time is less than a day ahead. It bounds for how long who had a host's certificate can
+// keep that host's next lives out.
+const ahead = 24 * time.Hour
+
+// errAhead is why a life does not count.
+var errAhead = fmt.Errorf("membership: an incarnation is more than %v ahead of the clock", ahead)
+
+// credible returns errAhead where a life, or what says so, is of a moment too far ahead.
+func credible(at uint64, now time.Time) error {
+	if at <= uint64(now.Add(ahead).UnixNano()) {
+		return nil
+	}
+	return fmt.Errorf("%w: %s, and it is %s now", errAhead, time.Unix(0, int64(min(at, 1<<63-1))).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 }
 
 // Birth implements member.Identity, as the next methods do.
@@ -59,29 +108,44 @@ func (k *identity) Check(key member.LifeKey, statement []byte, s *member.Signatu
 	return ed25519.Verify(key[:], statement, s[:])
 }
 
+func (k *identity) Later(record, than []byte) bool {
+	var o, p gossip.Origin
+	return o.Decode(record) == nil && p.Decode(than) == nil && o.Key == p.Key && o.Signed > p.Signed
+}
+
 // origin returns what a record says, if the host of its node has signed it. The certificate
-// counts if it was good when the life began: lives may be longer than certificates.
+// counts if it was good when it signed, or when the life began if that is later: lives may be
+// longer than certificates.
 func (k *identity) origin(record []byte) (o gossip.Origin, err error) {
 	if err := o.Decode(record); err != nil {
 		return o, err
 	}
-	at := time.Now()
-	if began := time.Unix(0, int64(min(o.Incarnation, 1<<63-1))); began.Before(at) {
-		at = began
-	} else {
-		at = at.Truncate(time.Minute) // of a clock that was ahead: remembered for a while
+	at, now := max(o.Incarnation, o.Signed), time.Now()
+	if err := credible(at, now); err != nil {
+		return o, err
 	}
-	who, err := k.source.Signed(o.Statement(k.zone), o.Signature, o.Certificates, at)
+	if at > uint64(now.UnixNano()) {
+		now = now.Truncate(time.Minute) // remembered for a while
+	} else {
+		now = time.Unix(0, int64(at))
+	}
+	who, err := k.source.Signed(o.Statement(k.zone), o.Signature, o.Certificates, now)
 	if want := (pki.Identity{Role: pki.Host, Name: peering.HostOf(gossip.ID(o.ID).Name())}); err == nil && who != want {
 		err = fmt.Errorf("%w: %s says that it is %q", pki.ErrWrongRole, who, o.ID)
 	}
 	return o, err
 }
 
-// expects notes that births are asked for.
-func (k *identity) expects(m *member.Message) {
-	if k != nil && m.Type == gossip.Wants {
-		k.expected.Add(int64(len(m.Alives)))
+// expects notes that births are asked for, by a core that waits for those of so many lives.
+func (k *identity) expects(m *member.Message, waits int) {
+	if k == nil || m.Type != gossip.Wants {
+		return
+	}
+	for {
+		n := k.expected.Load()
+		if k.expected.CompareAndSwap(n, min(n+int64(len(m.Alives)), int64(waits))) {
+			return
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 var (
 	zone7  = []byte{0, 0, 0, 7, 0}
-	future = uint64(1) << 62 // a clock that was ahead by a century
+	future = uint64(1) << 62 // a century ahead
 )
 
 func sourceOf(t testing.TB, c *TLS) *pki.Source {
@@ -45,12 +45,24 @@ func identityOf(t testing.TB, s *pki.Source, zone []byte, name string, incarnati
 	return k
 }
 
+// signedAt returns the record of a birth whose signer says that it is another time.
+func signedAt(t testing.TB, s *pki.Source, name string, incarnation, at uint64) (record []byte) {
+	t.Helper()
+	o := gossip.Origin{ID: []byte(idOf(t, name)), Incarnation: incarnation, Key: [32]byte{1}, Signed: at}
+	var err error
+	if o.Signature, o.Certificates, err = s.Sign(o.Statement(zone7)); err != nil {
+		t.Fatal(err)
+	}
+	return o.Append(nil)
+}
+
 // TestBirth: a record proves the one life of the one node in the one zone for which the
 // certificate of its host has signed it.
 func TestBirth(t *testing.T) {
 	of, others := certificates(t, "n1", "n2"), certificates(t, "n1")
 	one, two, stranger := sourceOf(t, of("n1")), sourceOf(t, of("n2")), sourceOf(t, others("n1"))
 	now := uint64(time.Now().UnixNano())
+	soon, late := now+uint64(ahead-time.Hour), now+uint64(ahead+time.Hour)
 	me := identityOf(t, two, zone7, "n2", now)
 	for _, c := range []struct {
 		what        string
@@ -61,13 +73,19 @@ func TestBirth(t *testing.T) {
 	}{
 		{"its own", identityOf(t, one, zone7, "n1", now), "n1", now, true},
 		{"of another process of its host", identityOf(t, one, zone7, "n1#2", now), "n1#2", now, true},
-		{"of a clock that was ahead", identityOf(t, one, zone7, "n1", future), "n1", future, true},
+		{"of a clock that was ahead", identityOf(t, one, zone7, "n1", soon), "n1", soon, true},
+		{"of a clock that was further ahead", identityOf(t, one, zone7, "n1", late), "n1", late, false},
+		{"of a life in a century", identityOf(t, one, zone7, "n1", future), "n1", future, false},
+		{"of the last life that there can be", identityOf(t, one, zone7, "n1", ^uint64(0)), "n1", ^uint64(0), false},
 		{"by another host", identityOf(t, two, zone7, "n1", now), "n1", now, false},
 		{"by another authority", identityOf(t, stranger, zone7, "n1", now), "n1", now, false},
 		{"of another zone", identityOf(t, one, []byte{0, 0, 0, 7, 1}, "n1", now), "n1", now, false},
 		{"of another life", identityOf(t, one, zone7, "n1", now), "n1", now + 1, false},
 		{"of another node", identityOf(t, one, zone7, "n1", now), "n2", now, false},
-		{"of before the certificate was", identityOf(t, one, zone7, "n1", 1), "n1", 1, false},
+		{"signed in a century", &identity{record: signedAt(t, one, "n1", now, future)}, "n1", now, false},
+		{"of before the certificate was", &identity{record: signedAt(t, one, "n1", 1, 1)}, "n1", 1, false},
+		{"signed before the certificate was, of a life that began later", &identity{record: signedAt(t, one, "n1", now, 1)}, "n1", now, true},
+		{"of a life that began before the certificate, signed again", identityOf(t, one, zone7, "n1", 1), "n1", 1, true},
 	} {
 		for range 2 { // also what is remembered
 			if _, ok := me.Verify(idOf(t, c.name), c.incarnation, c.of.Birth()); ok != c.ok {

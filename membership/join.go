@@ -162,7 +162,12 @@ func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
 	if n.id, err = gossip.MakeID(n.cfg.Name, n.addr); err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
+	edition := uint64(0)
 	if n.cfg.TLS != nil {
+		if err := credible(n.incarnation, time.Now()); err != nil {
+			return fmt.Errorf("%w: %s: %w: no other node would take it; correct the clock, or remove the file if it was wrong before", ErrState, n.cfg.State, err)
+		}
+		edition = n.source.Edition()
 		if n.identity, err = newIdentity(n.source, n.zoneMark(), n.id, n.incarnation); err != nil {
 			return err
 		}
@@ -182,6 +187,9 @@ func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
 		return err
 	}
 	n.tasks.Go(n.receive)
+	if n.identity != nil {
+		n.tasks.Go(func() { n.recheck(edition) })
+	}
 	n.log.Info("joined", slog.Any("address", n.addr), slog.Uint64("incarnation", n.incarnation), slog.Int("bootstrap", len(seeds)))
 	return nil
 }

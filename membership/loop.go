@@ -30,6 +30,7 @@ const (
 	named                        // link of the hierarchy, to whom: name, or err
 	datagramCame                 // from, raw
 	departs                      // exit
+	rechecks
 )
 
 // item is what goroutines give the loop.

@@ -100,6 +100,8 @@ func (s *stepper) take(it *item) {
 		s.tier.named(it)
 	case departs:
 		s.input(member.Input{Kind: member.Depart, Exit: gossip.Exit{Given: true, Code: it.exit}})
+	case rechecks:
+		s.recheck()
 	}
 }
 

@@ -20,17 +20,31 @@ type life struct {
 // birth, and after a while the next one.
 type claim struct {
 	news  Entry       // at the latest minor
-	left  []Departure // it has left since, as they say
+	left  []leaveSaid // it has left since, as they say
 	by    []Link      // who has not been asked yet
 	asked Link
 	until core.Time // when the next one is to be asked
+	first Link      // of whose claims it is one
+}
+
+// leaveSaid is a leave, as a neighbour says.
+type leaveSaid struct {
+	by Link
+	Departure
 }
 
 // Bounds of what is kept without proof.
 const (
-	maxClaims = 1 << 16 // of all neighbours
-	maxLefts  = 4       // of a claim
+	maxClaims       = 1 << 16 // of all neighbours,
+	maxClaimsOfLink = 1 << 13 // of those the first to have spoken of them
+	sureClaims      = 64      // that a neighbour may have though all others have many
+	maxLefts        = 4       // of a claim, each by another neighbour
 )
+
+// mayClaim reports whether a neighbour may speak of one more life that is not proven.
+func (c *Core) mayClaim(l *link) bool {
+	return l.claims < sureClaims || l.claims < maxClaimsOfLink && len(c.claims) < maxClaims
+}
 
 // askedFor is how long a neighbour has for its answer before another one is asked.
 func (s *Settings) askedFor() time.Duration { return 2 * s.Connect }
@@ -44,12 +58,13 @@ func (c *Core) miss(e Entry) *claim {
 	key := life{e.Node, e.Version.Incarnation}
 	k := c.claims[key]
 	switch {
-	case k == nil && len(c.claims) >= maxClaims:
+	case k == nil && !c.mayClaim(l):
 		return nil
 	case k == nil:
 		c.dir.Hold(e.Node)
-		k = &claim{news: e, asked: l.number, until: c.now.Add(c.cfg.askedFor())}
+		k = &claim{news: e, asked: l.number, first: l.number, until: c.now.Add(c.cfg.askedFor())}
 		c.claims[key] = k
+		l.claims++
 		c.query = append(c.query, Entry{Node: e.Node, Version: Version{Incarnation: e.Version.Incarnation}})
 	case k.asked != l.number && !slices.Contains(k.by, l.number):
 		k.by = append(k.by, l.number)
@@ -69,11 +84,17 @@ func (c *Core) askBirths(number Link) {
 	c.query = nil
 }
 
+// Claims returns how many lives wait for their births.
+func (c *Core) Claims() int { return len(c.claims) }
+
 // dropClaim forgets a claim.
 func (c *Core) dropClaim(key life) {
-	if _, ok := c.claims[key]; ok {
+	if k := c.claims[key]; k != nil {
 		delete(c.claims, key)
 		c.dir.Release(key.node)
+		if l := c.link(k.first); l != nil {
+			l.claims--
+		}
 	}
 }
 
@@ -125,12 +146,13 @@ func (c *Core) unasked(number Link) {
 	}
 }
 
-// born takes births that a neighbour was asked for.
+// born takes births that a neighbour was asked for, and others of lives that are known.
 func (c *Core) born(number Link, m *Message) {
 	for _, b := range m.Births {
 		k := c.claims[life{b.Node, b.Incarnation}]
 		switch {
 		case k == nil || k.asked != number:
+			c.renewed(b.Node, b.Incarnation, b.Record)
 		case c.acquaint(b.Node, b.Incarnation, b.Record):
 			c.believe(b.Node, b.Incarnation)
 		default:
@@ -151,7 +173,7 @@ func (c *Core) believe(i Index, incarnation uint64) {
 	}
 	c.processAlive(k.news)
 	for j := range k.left {
-		c.processLeave(&k.left[j])
+		c.processLeave(&k.left[j].Departure)
 	}
 	c.dropClaim(key)
 }

@@ -150,6 +150,8 @@ func (c *Core) take(in *Input) {
 		c.monitors = append(c.monitors[:0], in.Nodes...)
 	case Depart:
 		c.depart(in.Exit)
+	case Recheck:
+		c.recheck()
 	}
 }
 

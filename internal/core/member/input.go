@@ -20,6 +20,7 @@ const (
 	Beat                           // Pulse: a heartbeat
 	SetMonitors                    // Nodes: who the high priority monitors are now
 	Depart                         // Exit: leave in order
+	Recheck                        // the Identity's own record, or what it takes, may have changed
 	Attached                       // Link, Payload: a frame of another core; ignored here
 )
 

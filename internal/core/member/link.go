@@ -39,6 +39,7 @@ type link struct {
 	due    core.Time // watching: when the peer's silence is noticed
 	probed bool      // it was
 
+	claims     int     // that it was the first to make
 	introduces bool    // it was dialled for the view of who has answered
 	listed     bool    // the peer knows whether it watches the core
 	before     []Index // those that the peer names before the core among its watchers and deputies
@@ -312,8 +313,8 @@ func (c *Core) part(i Index, v Version, why Cause) {
 // reborn ends what there was with earlier incarnations of i.
 func (c *Core) reborn(i Index, incarnation uint64) {
 	c.suspected = slices.DeleteFunc(c.suspected, func(d suspect) bool { return d.node == i })
-	if c.proves() { // its former life's word cannot be checked any more
-		c.reports = slices.DeleteFunc(c.reports, func(s Suspicion) bool { return s.Reporter == c.dir.Key(i) })
+	if c.proves() {
+		c.disown(i)
 	}
 	for k := range c.links {
 		if l := &c.links[k]; l.peer == i && l.state == standing && l.incarnation != incarnation {

@@ -2,6 +2,7 @@ package member
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -12,16 +13,20 @@ type Signature [gossip.SignatureSize]byte
 // LifeKey checks the signatures of a life.
 type LifeKey [32]byte
 
-// Identity proves what a node says, and checks what others say. Its methods depend on
-// their arguments and on the Identity alone, and may remember what they have checked.
+// Identity proves what a node says, and checks what others say. What its methods find depends
+// on their arguments and on the Identity alone until a Recheck; they may remember what they
+// have checked.
 type Identity interface {
-	// Birth returns the record of the node's own life.
+	// Birth returns the record of the node's own life that was signed last.
 	Birth() []byte
 	// Sign signs a statement by the key of this life.
 	Sign(statement []byte) *Signature
 	// Verify reports whether a record proves that a node has begun a life, and returns
 	// the key of that.
 	Verify(id gossip.ID, incarnation uint64, record []byte) (LifeKey, bool)
+	// Later reports whether a record is of the life of another one, and says of itself that
+	// it was signed later.
+	Later(record, than []byte) bool
 	// Check reports whether a life has signed a statement.
 	Check(key LifeKey, statement []byte, s *Signature) bool
 }
@@ -138,7 +143,11 @@ func (c *Core) proven(e *Entry) bool {
 // acquaint takes the record of a node's birth, and reports whether it proves a life that
 // is later than the one known. Another life of the core's own node ends the core.
 func (c *Core) acquaint(i Index, incarnation uint64, record []byte) bool {
-	if b := c.births[i]; !c.proves() || len(record) == 0 || b != nil && b.incarnation >= incarnation {
+	if !c.proves() || len(record) == 0 {
+		return false
+	}
+	if b := c.births[i]; b != nil && b.incarnation >= incarnation {
+		c.renewed(i, incarnation, record)
 		return false
 	}
 	key, ok := c.cfg.Identity.Verify(c.dir.ID(i), incarnation, record)
@@ -198,8 +207,8 @@ func (c *Core) provenLeave(d *Departure) bool {
 		return b.incarnation == d.Version.Incarnation && c.says(d.Node, d.statement(), d.Proof)
 	}
 	k := c.miss(Entry{Node: d.Node, Version: Version{Incarnation: d.Version.Incarnation, Minor: 1}})
-	if k != nil && len(k.left) < maxLefts {
-		k.left = append(k.left, *d)
+	if k != nil && len(k.left) < maxLefts && !slices.ContainsFunc(k.left, func(s leaveSaid) bool { return s.by == c.source }) {
+		k.left = append(k.left, leaveSaid{c.source, *d})
 	}
 	return false
 }

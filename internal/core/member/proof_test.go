@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,9 +35,16 @@ func (k keys) statement(life []byte) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte(k.id), k.incarnation), life...)
 }
 
-func (k keys) Birth() []byte {
-	public := k.life().Public().(ed25519.PublicKey)
-	return append(slices.Clone(public), ed25519.Sign(seeded("host", k.id, 0), k.statement(public))...)
+func (k keys) Birth() []byte { return k.signed(0) }
+
+// signed returns the birth as it was signed at a moment.
+func (k keys) signed(at byte) []byte {
+	says := append(slices.Clone(k.life().Public().(ed25519.PublicKey)), at)
+	return append(says, ed25519.Sign(seeded("host", k.id, 0), k.statement(says))...)
+}
+
+func (k keys) Later(record, than []byte) bool {
+	return len(record) > 32 && bytes.Equal(record[:32], than[:32]) && record[32] > than[32]
 }
 
 func (k keys) Sign(statement []byte) *Signature {
@@ -45,11 +53,11 @@ func (k keys) Sign(statement []byte) *Signature {
 }
 
 func (k keys) Verify(id gossip.ID, incarnation uint64, record []byte) (LifeKey, bool) {
-	if len(record) != 32+ed25519.SignatureSize {
+	if len(record) != 33+ed25519.SignatureSize {
 		return LifeKey{}, false
 	}
 	host := seeded("host", id, 0).Public().(ed25519.PublicKey)
-	return LifeKey(record), ed25519.Verify(host, keys{id, incarnation}.statement(record[:32]), record[32:])
+	return LifeKey(record), ed25519.Verify(host, keys{id, incarnation}.statement(record[:33]), record[33:])
 }
 
 func (k keys) Check(key LifeKey, statement []byte, s *Signature) bool {
@@ -369,25 +377,61 @@ func TestBirthsAreAskedElsewhere(t *testing.T) {
 	}
 }
 
-// TestClaimsAreBounded: a neighbour that invents lives takes no memory without end.
+// TestClaimsAreBounded: neighbours that invent lives take no memory without end, and leave
+// room for the news of others.
 func TestClaimsAreBounded(t *testing.T) {
-	r := newProvenRig(t, true, "m")
-	l := r.linkTo(r.index("m")).number
-	for k := range uint64(maxClaims/1000 + 2) {
-		var m Message
-		for j := range uint64(1000) {
-			m.Alives = append(m.Alives, r.entry("b", 2+k*1000+j, 1))
+	liars := strings.Split("cefghijkm", "")
+	r := newProvenRig(t, true, append(liars, "b")...)
+	incarnation := uint64(1)
+	claim := func(name string, n int) {
+		m := Message{Type: gossip.Update}
+		for range n {
+			incarnation++
+			m.Alives = append(m.Alives, r.entry("z", incarnation, 1))
 		}
-		m.Type = gossip.Update
-		r.frame(l, m)
+		r.frame(r.linkTo(r.index(name)).number, m)
 	}
-	if len(r.claims) != maxClaims {
-		t.Errorf("%d claims, want %d", len(r.claims), maxClaims)
+	if claim("m", 2*maxClaims); len(r.claims) != maxClaimsOfLink {
+		t.Errorf("%d claims of one neighbour, want %d", len(r.claims), maxClaimsOfLink)
 	}
-	r.step(Input{Kind: Failed, Link: l})
+	for _, name := range liars {
+		claim(name, maxClaims)
+	}
+	if n := len(r.claims); n < maxClaims || n > maxClaims+sureClaims {
+		t.Errorf("%d claims of %d neighbours, want %d, and some", n, len(liars), maxClaims)
+	}
+	b := r.linkTo(r.index("b")).number
+	r.frame(b, Message{Type: gossip.Update, Alives: []Entry{r.entry("d", 7, 1)}})
+	if r.frame(b, Message{Type: gossip.Births, Births: []Birth{{r.index("d"), 7, of("d", 7).Birth()}}}); !r.Has(r.index("d")) {
+		t.Error("a life that a neighbour proves has no room beside those that others have invented")
+	}
+	for _, name := range append(liars, "b") {
+		l := r.linkTo(r.index(name))
+		if l.claims != 0 == (name != "b") {
+			continue
+		}
+		t.Errorf("%s has %d claims", name, l.claims)
+	}
+	for _, name := range liars {
+		r.step(Input{Kind: Failed, Link: r.linkTo(r.index(name)).number})
+	}
 	if r.pass(0); len(r.claims) != 0 {
 		t.Errorf("%d claims of nobody", len(r.claims))
 	}
+}
+
+// TestLeavesBeforeTheBirth: a neighbour that invents leaves of a life that is not proven yet
+// does not keep the one out that another reports.
+func TestLeavesBeforeTheBirth(t *testing.T) {
+	r := newProvenRig(t, true, "b", "m")
+	b, m := r.linkTo(r.index("b")).number, r.linkTo(r.index("m")).number
+	for k := range uint32(2 * maxLefts) {
+		r.frame(m, Message{Type: gossip.Update, Leaves: []Departure{r.leave("d", ver(7, 1+k), of("m", 1))}})
+	}
+	r.frame(b, Message{Type: gossip.Update, Leaves: []Departure{r.leave("d", ver(7, 1), of("d", 7))}})
+	r.take()
+	r.frame(m, Message{Type: gossip.Births, Births: []Birth{{r.index("d"), 7, of("d", 7).Birth()}}})
+	r.want("the birth", "join d 7.1", "leave d 7.1 departed")
 }
 
 // TestServedBirths: who is asked answers with the births that it has, in pieces.

@@ -22,6 +22,7 @@ type Source struct {
 
 	mu      sync.Mutex
 	held    *held
+	edition uint64         // rises with held
 	stamps  [4]fs.FileInfo // of the files as they were last read, well or badly
 	broken  bool           // they were badly read,
 	tried   time.Time      // last then,
@@ -95,6 +96,14 @@ func (s *Source) Expect(w Want) error {
 		return fmt.Errorf("%s: %w", s.files.Cert, err)
 	}
 	return nil
+}
+
+// Edition returns a number that rises when changed files are taken.
+func (s *Source) Edition() uint64 {
+	s.current()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.edition
 }
 
 func (s *Source) read() (*held, Identity, error) {
@@ -210,6 +219,7 @@ func (s *Source) current() *held {
 		return s.held
 	}
 	s.held = h
+	s.edition++
 	s.log.Info("changed certificate files are in use", slog.String("identity", identity.String()),
 		slog.Time("until", h.until))
 	s.report(h)

@@ -52,6 +52,9 @@ func (k *identity) Verify(id gossip.ID, incarnation uint64, record []byte) (memb
 	return key, bytes.Equal(key[:], record)
 }
 
+// Later implements member.Identity: nothing is renewed.
+func (k *identity) Later([]byte, []byte) bool { return false }
+
 func (k *identity) Check(key member.LifeKey, statement []byte, s *member.Signature) bool {
 	k.spend(core.Time(k.w.cfg.Cost.Check))
 	return sign(key, statement) == *s

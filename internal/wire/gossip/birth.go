@@ -15,6 +15,7 @@ type Origin struct {
 	ID           []byte // as all slices, within the record where it was decoded
 	Incarnation  uint64
 	Key          [32]byte // Ed25519
+	Signed       uint64   // when, in nanoseconds of Unix time: a life that is longer than its certificate is signed again
 	Signature    []byte   // of Statement, by the first of Certificates
 	Certificates [][]byte // DER; first the node's, then those between it and its authority
 }
@@ -27,6 +28,7 @@ func (o *Origin) Statement(zone []byte) []byte {
 	b := append([]byte("tributary member birth"), byte(len(zone)))
 	b = append(b, zone...)
 	b = binary.BigEndian.AppendUint64(b, o.Incarnation)
+	b = binary.BigEndian.AppendUint64(b, o.Signed)
 	return append(append(b, o.Key[:]...), o.ID...)
 }
 
@@ -53,6 +55,7 @@ func (o *Origin) fields(c *cursor.Cursor) {
 	c.Part(&o.ID, n)
 	cursor.Uint64(c, &o.Incarnation)
 	c.Bytes(o.Key[:])
+	cursor.Uint64(c, &o.Signed)
 	part(c, &o.Signature)
 	n = len(o.Certificates)
 	cursor.Uint8(c, &n)

@@ -13,7 +13,7 @@ import (
 
 func origin() Origin {
 	return Origin{
-		ID: node(1, Version{}).ID, Incarnation: 300, Key: [32]byte{1, 2, 3}, Signature: []byte("signature"),
+		ID: node(1, Version{}).ID, Incarnation: 300, Key: [32]byte{1, 2, 3}, Signed: 301, Signature: []byte("signature"),
 		Certificates: [][]byte{[]byte("leaf"), []byte("intermediate")},
 	}
 }
@@ -52,7 +52,7 @@ func TestOrigin(t *testing.T) {
 func TestStatement(t *testing.T) {
 	seen := map[string]bool{}
 	for _, change := range []func(*Origin){
-		func(*Origin) {}, func(o *Origin) { o.ID = []byte("n1@10.0.0.1:7947") }, func(o *Origin) { o.Incarnation++ }, func(o *Origin) { o.Key[31]++ },
+		func(*Origin) {}, func(o *Origin) { o.ID = []byte("n1@10.0.0.1:7947") }, func(o *Origin) { o.Incarnation++ }, func(o *Origin) { o.Key[31]++ }, func(o *Origin) { o.Signed++ },
 	} {
 		for _, zone := range []string{"", "1", "12"} {
 			o := origin()
