@@ -36,6 +36,11 @@
 //	asked      Births of who was asked: proven                          the news is taken
 //	asked      not proven; the link ends; askedFor is over, a next one  asked: Wants to that one
 //	asked      the same, and there is none                              none
+//	none       news, and the neighbour has its share of claims          none
+//
+// A birth that is signed again, by another certificate, takes the place of the earlier one
+// and goes on to the neighbours. After a Recheck nodes leave the view whose births do not
+// count any more.
 //
 // A leave waits with the news. Versions in questions, disputes and refusals are not proven:
 // one beyond what the node has proven is taken for what it has.
