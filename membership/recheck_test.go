@@ -163,3 +163,14 @@ func TestRevokedNodesLeave(t *testing.T) {
 	}
 	agree(t, nodes...)
 }
+
+// TestStateAheadOfTheClock: a node that others would not take does not start.
+func TestStateAheadOfTheClock(t *testing.T) {
+	a := newAuthority(t)
+	a.issue("n1")
+	a.revoke("n1")
+	c := Config{Name: "n1", TLS: a.of("n1"), Keys: []Key{{1, [32]byte{1}}}, State: a.write("state", []byte("4611686018427387904\n"))}
+	if n, err := Join(t.Context(), c); !errors.Is(err, ErrState) || !errors.Is(err, errAhead) {
+		t.Errorf("%v, %v", n, err)
+	}
+}
