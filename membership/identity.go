@@ -75,22 +75,6 @@ func (k *identity) renew() error {
 	return nil
 }
 
-// ahead is how far ahead of this process's clock a life may begin: a clock that was set to
-// local time is less than a day ahead. It bounds for how long who had a host's certificate can
-// keep that host's next lives out.
-const ahead = 24 * time.Hour
-
-// errAhead is why a life does not count.
-var errAhead = fmt.Errorf("membership: an incarnation is more than %v ahead of the clock", ahead)
-
-// credible returns errAhead where a life, or what says so, is of a moment too far ahead.
-func credible(at uint64, now time.Time) error {
-	if at <= uint64(now.Add(ahead).UnixNano()) {
-		return nil
-	}
-	return fmt.Errorf("%w: %s, and it is %s now", errAhead, time.Unix(0, int64(min(at, 1<<63-1))).UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
-}
-
 // Birth implements member.Identity, as the next methods do.
 func (k *identity) Birth() []byte { return k.record }
 
@@ -121,7 +105,7 @@ func (k *identity) origin(record []byte) (o gossip.Origin, err error) {
 		return o, err
 	}
 	at, now := max(o.Incarnation, o.Signed), time.Now()
-	if err := credible(at, now); err != nil {
+	if err := peering.Credible(at, now); err != nil {
 		return o, err
 	}
 	if at > uint64(now.UnixNano()) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -62,7 +63,7 @@ func TestBirth(t *testing.T) {
 	of, others := certificates(t, "n1", "n2"), certificates(t, "n1")
 	one, two, stranger := sourceOf(t, of("n1")), sourceOf(t, of("n2")), sourceOf(t, others("n1"))
 	now := uint64(time.Now().UnixNano())
-	soon, late := now+uint64(ahead-time.Hour), now+uint64(ahead+time.Hour)
+	soon, late := now+uint64(peering.MaxAhead-time.Hour), now+uint64(peering.MaxAhead+time.Hour)
 	me := identityOf(t, two, zone7, "n2", now)
 	for _, c := range []struct {
 		what        string

@@ -164,7 +164,7 @@ func (n *Node) begin(seeds, supervisors []netip.AddrPort) (err error) {
 	}
 	edition := uint64(0)
 	if n.cfg.TLS != nil {
-		if err := credible(n.incarnation, time.Now()); err != nil {
+		if err := peering.Credible(n.incarnation, time.Now()); err != nil {
 			return fmt.Errorf("%w: %s: %w: no other node would take it; correct the clock, or remove the file if it was wrong before", ErrState, n.cfg.State, err)
 		}
 		edition = n.source.Edition()

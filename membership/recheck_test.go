@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
@@ -170,7 +171,7 @@ func TestStateAheadOfTheClock(t *testing.T) {
 	a.issue("n1")
 	a.revoke("n1")
 	c := Config{Name: "n1", TLS: a.of("n1"), Keys: []Key{{1, [32]byte{1}}}, State: a.write("state", []byte("4611686018427387904\n"))}
-	if n, err := Join(t.Context(), c); !errors.Is(err, ErrState) || !errors.Is(err, errAhead) {
+	if n, err := Join(t.Context(), c); !errors.Is(err, ErrState) || !errors.Is(err, peering.ErrAhead) {
 		t.Errorf("%v, %v", n, err)
 	}
 }

@@ -168,14 +168,26 @@ func (c *Core) claimed(k *conn) {
 	c.settle(k.channel(), k)
 }
 
-// credible are the incarnations that others may say are known: in nanoseconds, up to
-// the year 2262.
-const credible = 1 << 63
+// MaxAhead is how far ahead of a clock an incarnation may be: one that was set to local time is less than a day
+// ahead. It bounds for how long who had a host's certificate can keep that host's next lives out.
+const MaxAhead = 24 * time.Hour
+
+// ErrAhead is why an incarnation is not believed.
+var ErrAhead = fmt.Errorf("an incarnation is more than %v ahead of the clock", MaxAhead)
+
+// Credible returns ErrAhead where an incarnation, in nanoseconds since 1970, is too far ahead of now.
+func Credible(incarnation uint64, now time.Time) error {
+	if incarnation <= uint64(now.Add(MaxAhead).UnixNano()) {
+		return nil
+	}
+	at := time.Unix(0, int64(min(incarnation, 1<<63-1)))
+	return fmt.Errorf("%w: %s, and it is %s now", ErrAhead, at.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+}
 
 // raise has this host begin a later incarnation than others know, and reports whether it
 // does. Its connections are made anew, so that all know it.
 func (c *Core) raise(known uint64) bool {
-	if known < c.cfg.Incarnation || known >= credible || c.isPinned {
+	if known < c.cfg.Incarnation || known >= 1<<63 || c.isPinned {
 		return false
 	}
 	c.cfg.Incarnation = known + 1

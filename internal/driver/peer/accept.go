@@ -176,6 +176,9 @@ func (p *Path) firstWords() (in peering.Input, canAnswer bool) {
 		stream = p.tls
 	}
 	in.Greeting, in.Err = greeting.Read(stream)
+	if in.Err == nil {
+		in.Err = peering.Credible(in.Greeting.Incarnation, time.Now())
+	}
 	if !isTLS && in.Err == nil && early.Len() > 0 {
 		in.Err = fmt.Errorf("%w: it goes on before there is an answer", peering.ErrMalformed)
 	}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
@@ -99,6 +100,9 @@ func (p *Path) greet(ctx context.Context, a *peering.Action) (*greeting.Answer, 
 	answer, err := greeting.ReadAnswer(p.stream())
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", err)
+	}
+	if err := peering.Credible(answer.Incarnation, time.Now()); err != nil {
+		return nil, err
 	}
 	return &answer, nil
 }

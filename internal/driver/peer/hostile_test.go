@@ -255,3 +255,31 @@ func TestStrangersHaveNoMemory(t *testing.T) {
 		t.Fatalf("%d, %v, %v", n, err, s.in != nil)
 	}
 }
+
+// TestIncarnationsFarAhead: who has had a host's certificate cannot keep the host's next life out by an
+// incarnation that it will never reach.
+func TestIncarnationsFarAhead(t *testing.T) {
+	at := func(ahead time.Duration) uint64 { return uint64(time.Now().Add(ahead).UnixNano()) }
+	eachTrust(t, func(t *testing.T, trust func(string) func(*Config)) {
+		w := newTown()
+		a, seen := w.settle(t, "a", at(0), trust("a"))
+		fails := func(from *Host, of *witness, to string) {
+			t.Helper()
+			send(t, from, to, Control, 0, "x", 1)
+			await(t, "what becomes of it", func() bool { _, ok := of.outcome(1); return ok })
+			if err, _ := of.outcome(1); err == nil || !strings.Contains(err.Error(), "ahead of the clock") {
+				t.Errorf("%s to %s: %v", from.Name(), to, err)
+			}
+		}
+		thief, theirs := w.settle(t, "b", at(25*time.Hour), trust("b"))
+		fails(thief, theirs, "a")
+		fails(a, seen, "b")
+		for number, ahead := range []time.Duration{0, 23 * time.Hour} {
+			t.Run(ahead.String(), func(t *testing.T) {
+				b, _ := w.settle(t, "b", at(ahead), trust("b"))
+				send(t, b, "a", Control, 0, "y", 1)
+				await(t, "its frame", func() bool { return len(seen.frames()) == number+1 })
+			})
+		}
+	})
+}

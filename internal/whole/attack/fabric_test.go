@@ -14,6 +14,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/hostlib"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
+	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
@@ -74,6 +75,7 @@ type fabric struct {
 	matrix   matrix
 	view     *view  // nil: without root
 	calls    uint64 // of mallory, whose numbers rise
+	last     uint64 // its last incarnation that others take
 }
 
 func (f *fabric) source(i pki.Identity) *pki.Source {
@@ -95,7 +97,9 @@ func newFabric(t *testing.T) *fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fabric{T: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}, view: newView(t)}
+	f := &fabric{T: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}, view: newView(t),
+		last: uint64(time.Now().Add(peering.MaxAhead - time.Hour).UnixNano()),
+	}
 	ids := []pki.Identity{{Role: pki.Manager, Name: "m"}, {Role: pki.Operator, Name: "me"}}
 	for n := range topology.NodeID(g.Nodes()) {
 		role := pki.Host

@@ -22,7 +22,7 @@ func (f *fabric) testLinks(t *testing.T) {
 	h := f.hosts[0]
 	as := f.source(pki.Identity{Role: pki.Host, Name: mallory})
 	greets, _ := hello(peer.Control)
-	binary.BigEndian.PutUint64(greets.bytes[8:], ^uint64(0))
+	binary.BigEndian.PutUint64(greets.bytes[8:], f.last)
 	r := f.matrix.of("a host's certificate", "membership, links")
 	// say sends frames of service 3, of one link of the zone each, which it opens, all on one connection: the host
 	// calls mallory, too, and a call of mallory's waits until that has failed.

@@ -207,7 +207,7 @@ func (f *fabric) testFrames(t *testing.T) {
 	h := f.hosts[0]
 	as := f.source(pki.Identity{Role: pki.Host, Name: mallory})
 	m, _ := hello(peer.Control)
-	binary.BigEndian.PutUint64(m.bytes[8:], ^uint64(0)) // no earlier incarnation of its own is taken any more
+	binary.BigEndian.PutUint64(m.bytes[8:], f.last) // no earlier incarnation of its own is taken any more
 	says := func(r *tally, what string, frames ...[]byte) []byte {
 		conn, err := f.dial(h.Addr(), as)
 		if err != nil {

@@ -80,7 +80,7 @@ func (f *fabric) testServers(t *testing.T) {
 	}
 	l := &liar{got: make(chan []byte, 1000)}
 	own, err := peer.Listen(f.ctx, peer.Config{
-		Name: mallory, Incarnation: ^uint64(0), Listen: "127.0.0.1:0", DeadAfter: patience, GreetWithin: patience,
+		Name: mallory, Incarnation: f.last, Listen: "127.0.0.1:0", DeadAfter: patience, GreetWithin: patience,
 		Resolve:  func(context.Context, string) (string, error) { return f.hosts[0].Addr(), nil },
 		Handlers: map[peer.Service]peer.Handler{peer.Collectives: l}, Log: slog.New(slog.DiscardHandler),
 		TLS: f.source(pki.Identity{Role: pki.Host, Name: mallory}),
@@ -105,7 +105,7 @@ func (f *fabric) testServers(t *testing.T) {
 		sequence++
 		fence := broadcastmsg.Request{
 			Service: service + 1, Tree: broadcastmsg.Tree{Kind: broadcastmsg.Flat}, Patience: time.Second,
-			Key: broadcastmsg.Key{Root: mallory, Incarnation: ^uint64(0), Sequence: sequence},
+			Key: broadcastmsg.Key{Root: mallory, Incarnation: f.last, Sequence: sequence},
 		}
 		send(fence.Append(nil))
 		got, isAnswered := 0, false
