@@ -115,6 +115,14 @@ func newNode(t testing.TB, name string, role lldpdu.Role) *node {
 
 func newNodeEvery(t testing.TB, interval time.Duration, name string, role lldpdu.Role) *node {
 	t.Helper()
+	n := idleNode(t, interval, name, role)
+	n.order("start")
+	return n
+}
+
+// idleNode makes a node that waits for the order "start": it takes its chassis from the ports that it has then.
+func idleNode(t testing.TB, interval time.Duration, name string, role lldpdu.Role) *node {
+	t.Helper()
 	needSpaces(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "LLDP_TEST="+name, "LLDP_ROLE="+fmt.Sprint(byte(role)), "LLDP_INTERVAL="+interval.String())
@@ -176,6 +184,10 @@ func beNode(name string, role lldpdu.Role) error {
 	if err != nil {
 		return err
 	}
+	lines := bufio.NewScanner(os.Stdin)
+	if !lines.Scan() {
+		return lines.Err()
+	}
 	s, err := Start(Config{
 		Interval: interval,
 		Own: lldpdu.Announcement{SystemDescription: "a node of a test", Tributary: lldpdu.Tributary{Role: role, Name: name, AgentPort: 7410},
@@ -193,7 +205,7 @@ func beNode(name string, role lldpdu.Role) error {
 	orders := make(chan string)
 	go func() {
 		defer close(orders)
-		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		for lines.Scan() {
 			orders <- lines.Text()
 		}
 	}()

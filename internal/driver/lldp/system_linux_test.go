@@ -100,10 +100,11 @@ func TestOneProcess(t *testing.T) {
 // TestLldpdHearsUs: Debian's lldpd reads what a port announces, with Tributary's own TLVs as
 // those of an organization that it does not know.
 func TestLldpdHearsUs(t *testing.T) {
-	d, a := newDebian(t), newNode(t, "leaf0", lldpdu.Switch)
+	d, a := newDebian(t), idleNode(t, slow, "leaf0", lldpdu.Switch)
 	cable(a.space, "p3", 1, d.space, "eth0", 2)
 	a.address("p3", "10.1.2.2/31")
 	a.set("p3", func(l netlink.Link) error { return a.net.LinkSetAlias(l, "to debian") })
+	a.order("start")
 	type tlv struct {
 		OUI     string `json:"oui"`
 		Subtype string `json:"subtype"`
