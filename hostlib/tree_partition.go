@@ -1,7 +1,6 @@
 package hostlib
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -186,7 +185,7 @@ func (w partitionWords) put(d treePartition) {
 // get returns the partition, if it is one that the options want.
 func (w partitionWords) get(t groupOptions, members int) (treePartition, error) {
 	d := treePartition{lowest: attempt(binary.BigEndian.Uint64(w)), count: int(binary.BigEndian.Uint16(w[wordsCount:]))}
-	d.why = strings.ToValidUTF8(string(bytes.TrimRight(w[wordsReason:wordsParts], "\x00")), "")
+	d.why = strings.TrimRight(strings.ToValidUTF8(string(w[wordsReason:wordsParts]), ""), "\x00")
 	if t.roots > 1 {
 		d.part = make([]int, members)
 		for rank := range d.part {
