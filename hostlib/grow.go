@@ -66,6 +66,9 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 	whyNot := c.formWatched(forming, func(ctx context.Context) (*Communicator, error) {
 		return c.host.Communicator(ctx, name, in.Members, in.Options.option())
 	})
+	if whyNot != nil && ctx.Err() == nil && context.Cause(forming) != nil {
+		whyNot = fmt.Errorf("%w: %w", whyNot, context.Cause(forming))
+	}
 	var larger *Communicator
 	if whyNot != nil {
 		if _, err := c.decide(until, isShrink, 0); err != nil { // else who has died is known to all that live
@@ -89,8 +92,6 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 		return nil, c.Err()
 	case whyNot == nil:
 		return nil, fmt.Errorf("%w: a member has died, or has given up", ErrFormation)
-	case ctx.Err() == nil && context.Cause(forming) != nil:
-		return nil, fmt.Errorf("%w: %w", whyNot, context.Cause(forming))
 	}
 	return nil, whyNot
 }

@@ -41,9 +41,10 @@ func newIdentity(source *pki.Source, zone []byte, id gossip.ID, incarnation uint
 	return k, nil
 }
 
-// sign returns the record of a birth, signed now by the host's certificate.
+// sign returns the record of a birth, signed now by the host's certificate; later than before, whatever the
+// clock says.
 func (k *identity) sign(o gossip.Origin) (record []byte, err error) {
-	o.Signed = uint64(time.Now().UnixNano())
+	o.Signed = max(o.Signed+1, uint64(time.Now().UnixNano()))
 	if o.Signature, o.Certificates, err = k.source.Sign(o.Statement(k.zone)); err != nil {
 		return nil, fmt.Errorf("membership: proving this life: %w", err)
 	}
@@ -99,21 +100,16 @@ func (k *identity) Later(record, than []byte) bool {
 
 // origin returns what a record says, if the host of its node has signed it. The certificate
 // counts if it was good when it signed, or when the life began if that is later: lives may be
-// longer than certificates.
+// longer than certificates. By the clock of who signed, that is, which may be ahead.
 func (k *identity) origin(record []byte) (o gossip.Origin, err error) {
 	if err := o.Decode(record); err != nil {
 		return o, err
 	}
-	at, now := max(o.Incarnation, o.Signed), time.Now()
-	if err := peering.Credible(at, now); err != nil {
+	at := max(o.Incarnation, o.Signed)
+	if err := peering.Credible(at, time.Now()); err != nil {
 		return o, err
 	}
-	if at > uint64(now.UnixNano()) {
-		now = now.Truncate(time.Minute) // remembered for a while
-	} else {
-		now = time.Unix(0, int64(at))
-	}
-	who, err := k.source.Signed(o.Statement(k.zone), o.Signature, o.Certificates, now)
+	who, err := k.source.Signed(o.Statement(k.zone), o.Signature, o.Certificates, time.Unix(0, int64(at)))
 	if want := (pki.Identity{Role: pki.Host, Name: peering.HostOf(gossip.ID(o.ID).Name())}); err == nil && who != want {
 		err = fmt.Errorf("%w: %s says that it is %q", pki.ErrWrongRole, who, o.ID)
 	}

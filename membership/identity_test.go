@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -322,4 +323,33 @@ func BenchmarkBirth(b *testing.B) {
 			k.Check(public, statement, signature)
 		}
 	})
+}
+
+// TestFreshCertificates: a birth that is signed as soon as there is a certificate counts also where the clock
+// is behind that of the signer; and the next one is later, though the signer's clock was set back.
+func TestFreshCertificates(t *testing.T) {
+	a := newAuthority(t)
+	a.write("n1-ca.pem", a.PEM())
+	files := &TLS{Cert: filepath.Join(a.dir, "n1.pem"), Key: filepath.Join(a.dir, "n1-key.pem"), CA: filepath.Join(a.dir, "n1-ca.pem")}
+	now := time.Now()
+	a.issueFrom("n1", now)
+	s := sourceOf(t, files)
+	k := identityOf(t, s, zone7, "n1", uint64(now.UnixNano()))
+	at := func(ahead time.Duration) uint64 { return uint64(now.Add(ahead).UnixNano()) }
+	if _, err := k.origin(signedAt(t, s, "n1", at(0), at(10*time.Second))); err != nil {
+		t.Errorf("signed by a clock that is 10 s ahead: %v", err)
+	}
+	if _, err := k.origin(signedAt(t, s, "n1", at(-2*time.Minute), at(-time.Minute))); err == nil {
+		t.Error("signed before the certificate was good, and it counts")
+	}
+	var o gossip.Origin
+	if err := o.Decode(k.record); err != nil {
+		t.Fatal(err)
+	}
+	o.Signed = at(10 * time.Minute)
+	before := o.Append(nil)
+	record, err := k.sign(o)
+	if err != nil || !k.Later(record, before) {
+		t.Errorf("what is signed after the clock was set back is later: %v, %v", k.Later(record, before), err)
+	}
 }

@@ -22,15 +22,19 @@ func (n *Node) recheck(edition uint64) {
 			return
 		case <-tick.C:
 		}
-		if now := n.source.Edition(); now != edition {
+		before := edition
+		for now := n.source.Edition(); now != edition; now = n.source.Edition() { // files change one after the other
 			edition = now
 			n.checkBirths()
+		}
+		if edition != before {
+			n.post(item{kind: rechecks})
 		}
 	}
 }
 
-// checkBirths checks all births that are known here, since that takes long, and then has the
-// loop do so, which finds them checked.
+// checkBirths checks all births that are known here, since that takes long: the loop, which does so next, finds
+// them checked.
 func (n *Node) checkBirths() {
 	var records [][]byte
 	if err := n.ask(n.ctx, func(s *stepper) { records = s.members().Records() }); err != nil {
@@ -38,10 +42,9 @@ func (n *Node) checkBirths() {
 	}
 	for _, record := range records {
 		if o, err := n.identity.origin(record); err != nil && string(o.ID) != string(n.id) {
-			n.log.Warn("a node leaves the view: what proved it does not count any more", slog.String("member", gossip.ID(o.ID).Name()), slog.Any("error", err))
+			n.log.Warn("what proved a node does not count any more: it leaves the view, unless a neighbour has its birth signed anew", slog.String("member", gossip.ID(o.ID).Name()), slog.Any("error", err))
 		}
 	}
-	n.post(item{kind: rechecks})
 }
 
 // recheck has the core take what the certificates are worth now.

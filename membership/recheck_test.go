@@ -45,8 +45,12 @@ func (a *authority) write(name string, text []byte) string {
 
 // issue writes a new certificate of a host, and returns it.
 func (a *authority) issue(host string) *x509.Certificate {
+	return a.issueFrom(host, time.Now().Add(-time.Minute))
+}
+
+func (a *authority) issueFrom(host string, from time.Time) *x509.Certificate {
 	a.t.Helper()
-	cert, key, err := a.Issue(pki.Identity{Role: pki.Host, Name: host}, time.Now().Add(-time.Minute), time.Now().Add(time.Hour))
+	cert, key, err := a.Issue(pki.Identity{Role: pki.Host, Name: host}, from, time.Now().Add(time.Hour))
 	if err != nil {
 		a.t.Fatal(err)
 	}

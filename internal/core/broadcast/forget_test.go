@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
 )
 
@@ -112,5 +113,20 @@ func TestNamesOfForgottenHosts(t *testing.T) {
 	}
 	if p := &n.proofs; len(p.roots)+len(p.readers)+len(n.finished.pasts)+len(n.incarnations) > 0 {
 		t.Errorf("%d roots, %d readers, %d roots with their pasts, and %d incarnations are kept", len(p.roots), len(p.readers), len(n.finished.pasts), len(n.incarnations))
+	}
+}
+
+// TestEvictedPastsOfForgottenRoots: what has ended of roots that are forgotten goes when other broadcasts need
+// its place, and leaves nothing.
+func TestEvictedPastsOfForgottenRoots(t *testing.T) {
+	m := newMemory(16 * pageBits)
+	for i := range 1000 {
+		root := broadcastmsg.Node(fmt.Sprint("evil#", i))
+		m.keep(life{root, 1})
+		m.add(broadcastmsg.Key{Root: root, Incarnation: 1, Sequence: 7}, core.Never)
+		m.release(root)
+	}
+	if len(m.pasts) > len(m.pages) || len(m.pages) > 16 {
+		t.Errorf("%d roots are remembered, for %d pages", len(m.pasts), len(m.pages))
 	}
 }

@@ -44,6 +44,8 @@ type past struct {
 	floor  uint64  // sequence numbers below it count as ended
 	pages  []*page // by number
 	isKept bool    // also without pages, for its floor
+
+	isForgotten bool // its root is, so that it is not kept for its floor any more
 }
 
 type page struct {
@@ -122,6 +124,7 @@ func (m *memory) add(k broadcastmsg.Key, until core.Time) {
 		p = m.put(life{k.Root, k.Incarnation})
 		m.last = p
 	}
+	p.isForgotten = false
 	number := k.Sequence / pageBits
 	i, ok := p.find(number)
 	if !ok {
@@ -158,7 +161,7 @@ func (m *memory) evict(among func(*past) bool) {
 	for m.hand %= len(m.pages); !among(m.pages[m.hand].of); m.hand = (m.hand + 1) % len(m.pages) {
 	}
 	p := m.pages[m.hand].of
-	p.floor, p.isKept = (p.pages[0].number+1)*pageBits, true
+	p.floor, p.isKept = (p.pages[0].number+1)*pageBits, !p.isForgotten
 	m.drop(p.pages[0])
 	m.hand++
 }
@@ -185,7 +188,7 @@ func (m *memory) keep(l life) {
 	if p == nil {
 		p = m.put(l)
 	}
-	p.isKept = true
+	p.isKept, p.isForgotten = true, false
 }
 
 // raise has all broadcasts of a life that is known below a sequence number count as ended.
@@ -216,7 +219,7 @@ func (m *memory) end(l life) {
 // release keeps of a root what has ended here, and not up to where all has.
 func (m *memory) release(root broadcastmsg.Node) {
 	for _, p := range m.pasts[root] {
-		if p.isKept = false; len(p.pages) == 0 {
+		if p.isKept, p.isForgotten = false, true; len(p.pages) == 0 {
 			m.remove(p)
 		}
 	}

@@ -85,7 +85,7 @@ func (c *Core) askBirths(number Link) {
 }
 
 // Claims returns how many lives wait for their births.
-func (c *Core) Claims() int { return len(c.claims) }
+func (c *Core) Claims() int { return len(c.claims) + len(c.doubts) }
 
 // dropClaim forgets a claim.
 func (c *Core) dropClaim(key life) {
@@ -135,6 +135,7 @@ func (c *Core) askElsewhere() {
 		c.query = ask[number]
 		c.askBirths(number)
 	}
+	c.endDoubts()
 }
 
 // unasked has others be asked for what a link was asked that ends.

@@ -39,8 +39,14 @@
 //	none       news, and the neighbour has its share of claims          none
 //
 // A birth that is signed again, by another certificate, takes the place of the earlier one
-// and goes on to the neighbours. After a Recheck nodes leave the view whose births do not
-// count any more.
+// and goes on to the neighbours. Births that do not count any more, after a Recheck:
+//
+//	birth      event                                                    becomes
+//	known      signed later than the known one, renewalPause is over    known, sent to all others
+//	known      Recheck: it does not count                               doubted: Wants to all neighbours
+//	doubted    one that counts, whenever it was signed                  known, sent to all others
+//	doubted    Recheck: it counts                                       known
+//	doubted    askedFor is over                                         none: the node leaves the view
 //
 // A leave waits with the news. Versions in questions, disputes and refusals are not proven:
 // one beyond what the node has proven is taken for what it has.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
@@ -37,6 +38,7 @@ type birth struct {
 	key         LifeKey
 	record      []byte
 	minor       *Signature // of the minor that is known; nil: 1, which the birth proves
+	kept        core.Time  // until then no later record takes its place
 }
 
 // The statements of a life. Its key belongs to one life of one node in one zone.
@@ -159,6 +161,7 @@ func (c *Core) acquaint(i Index, incarnation uint64, record []byte) bool {
 		return false
 	}
 	c.births[i] = &birth{incarnation: incarnation, key: key, record: record}
+	delete(c.doubts, i)
 	return true
 }
 
@@ -175,7 +178,7 @@ func (c *Core) serve(l *link, m *Message) {
 	answer := &Message{Type: gossip.Births}
 	for _, e := range m.Alives {
 		record := c.record(e.Node, e.Version.Incarnation)
-		if record == nil {
+		if _, isDoubted := c.doubts[e.Node]; isDoubted || record == nil {
 			continue
 		}
 		if len(answer.Births) == birthsAtOnce {

@@ -4,19 +4,28 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/wire/gossip"
 )
 
-// renewed takes another record of a life that is known, if it was signed later, and passes it
-// on: the certificate by which the earlier one was signed may be revoked.
+// renewalPause is how long a record of a life is kept at least: nodes sign theirs again every few seconds at most.
+const renewalPause = time.Second
+
+// renewed takes another record of a life that is known, and passes it on: the certificate by which the earlier
+// one was signed may be revoked. It is one that was signed later, or any that counts where the known one does
+// not.
 func (c *Core) renewed(i Index, incarnation uint64, record []byte) {
 	b := c.births[i]
-	if b == nil || b.incarnation != incarnation || i == c.self || !c.cfg.Identity.Later(record, b.record) {
+	if b == nil || b.incarnation != incarnation || i == c.self || bytes.Equal(record, b.record) {
+		return
+	}
+	if _, isDoubted := c.doubts[i]; !isDoubted && (c.now < b.kept || !c.cfg.Identity.Later(record, b.record)) {
 		return
 	}
 	if key, ok := c.cfg.Identity.Verify(c.dir.ID(i), incarnation, record); ok && key == b.key {
-		b.record = record
+		b.record, b.kept = record, c.now.Add(renewalPause)
+		delete(c.doubts, i)
 		c.spread(i)
 	}
 }
@@ -33,7 +42,7 @@ func (c *Core) spread(i Index) {
 }
 
 // recheck takes that the identity has another record of the core's own birth, or does not
-// take some of the others' any more. These nodes are removed; neighbours find out themselves.
+// take some of the others' any more. The neighbours are asked for records of these that count.
 func (c *Core) recheck() {
 	if !c.proves() {
 		return
@@ -42,20 +51,61 @@ func (c *Core) recheck() {
 		own.record = record
 		c.spread(c.self)
 	}
+	var doubted []Entry
 	for _, i := range slices.Sorted(maps.Keys(c.births)) {
 		b := c.births[i]
-		if i == c.self || b == nil { // forgotten with the history
+		if i == c.self {
 			continue
 		}
 		if _, ok := c.cfg.Identity.Verify(c.dir.ID(i), b.incarnation, b.record); ok {
+			delete(c.doubts, i)
 			continue
 		}
-		delete(c.births, i)
-		c.disown(i)
-		if c.view.has(i) {
-			c.remove(i, c.Version(i), Suspected, gossip.Exit{})
+		if !c.view.has(i) {
+			c.disprove(i)
+			continue
+		}
+		if _, is := c.doubts[i]; !is {
+			c.doubts[i] = c.now.Add(c.cfg.askedFor())
+		}
+		c.wants = min(c.wants, c.doubts[i])
+		doubted = append(doubted, Entry{Node: i, Version: Version{Incarnation: b.incarnation}})
+	}
+	for k := range c.links {
+		if l := &c.links[k]; l.state == standing && len(doubted) > 0 {
+			c.send(l, &Message{Type: gossip.Wants, Alives: doubted})
 		}
 	}
+}
+
+// endDoubts removes the nodes of which nobody has sent a birth that counts in time; neighbours find out
+// themselves.
+func (c *Core) endDoubts() {
+	removes := false
+	for _, i := range slices.Sorted(maps.Keys(c.doubts)) {
+		if c.doubts[i] > c.now {
+			c.wants = min(c.wants, c.doubts[i])
+			continue
+		}
+		delete(c.doubts, i)
+		if c.births[i] == nil { // forgotten with the history
+			continue
+		}
+		c.disprove(i)
+		if c.view.has(i) {
+			c.remove(i, c.Version(i), Suspected, gossip.Exit{})
+			removes = true
+		}
+	}
+	if removes {
+		c.convict() // of a smaller view fewer suspicions are enough
+	}
+}
+
+// disprove forgets a birth that does not count any more.
+func (c *Core) disprove(i Index) {
+	delete(c.births, i)
+	c.disown(i)
 }
 
 // disown forgets whom a node has accused, whose word cannot be checked any more.

@@ -13,6 +13,7 @@ type renewable struct {
 	keys
 	own     *byte           // when its birth was signed
 	revoked map[string]byte // names whose births count only if they were signed later
+	stolen  map[string]byte // those whose births do not if they were signed then
 }
 
 func (k renewable) Birth() []byte { return k.signed(*k.own) }
@@ -20,11 +21,12 @@ func (k renewable) Birth() []byte { return k.signed(*k.own) }
 func (k renewable) Verify(id gossip.ID, incarnation uint64, record []byte) (LifeKey, bool) {
 	key, ok := k.keys.Verify(id, incarnation, record)
 	until, revoked := k.revoked[id.Name()]
-	return key, ok && (!revoked || record[32] > until)
+	at, stolen := k.stolen[id.Name()]
+	return key, ok && (!revoked || record[32] > until) && (!stolen || record[32] != at)
 }
 
 func newRenewableRig(t tester, names ...string) (*provenRig, renewable) {
-	k := renewable{of("a", 5), new(byte), map[string]byte{}}
+	k := renewable{of("a", 5), new(byte), map[string]byte{}, map[string]byte{}}
 	r := &provenRig{newRig(t, func(c *Config) { c.Identity = k })}
 	for _, n := range names {
 		r.greet(n, 1)
@@ -48,6 +50,77 @@ func (r *provenRig) births(k keys, at byte) map[Link]int {
 
 func (r *provenRig) birth(l Link, name string, record []byte) {
 	r.frame(l, Message{Type: gossip.Births, Births: []Birth{{r.index(name), 1, record}}})
+}
+
+// recheck has the core ask all its neighbours for births of a node.
+func (r *provenRig) recheck(name string) {
+	r.step(Input{Kind: Recheck})
+	asked := 0
+	for _, s := range r.out.Sends {
+		if w := s.Message.Alives; s.Message.Type == gossip.Wants && len(w) == 1 && w[0].Node == r.index(name) {
+			asked++
+		}
+	}
+	if asked != len(r.links) || len(r.out.Sends) != asked || !r.Has(r.index(name)) {
+		r.t.Errorf("%d neighbours of %d are asked for %s: %q", asked, len(r.links), name, r.log)
+	}
+}
+
+// TestDoubtedBirths: a node of which a neighbour has a birth that counts stays, also where the one that
+// does not was signed later, by who had its certificate.
+func TestDoubtedBirths(t *testing.T) {
+	r, k := newRenewableRig(t, "b", "c", "m")
+	m := r.linkTo(r.index("m")).number
+	r.birth(m, "b", of("b", 1).signed(9))
+	k.stolen["b"] = 9
+	r.take()
+	r.recheck("b")
+	r.frame(m, Message{Type: gossip.Wants, Alives: []Entry{{Node: r.index("b"), Version: ver(1, 0)}}})
+	if len(r.births(of("b", 1), 9)) > 0 {
+		t.Error("a birth that does not count is sent to who asks for one that does")
+	}
+	r.birth(m, "b", of("b", 1).signed(4))
+	if got := r.births(of("b", 1), 4); len(got) != 1 || !bytes.Equal(r.record(r.index("b"), 1), of("b", 1).signed(4)) {
+		t.Errorf("one that counts is passed on to %v, want c alone", got)
+	}
+	r.pass(2 * r.cfg.askedFor())
+	if !r.Has(r.index("b")) || len(r.doubts) > 0 {
+		t.Errorf("b has left: %q", r.log)
+	}
+}
+
+// TestRevokedInASmallView: where a node is gone whose birth does not count, fewer suspicions are enough
+// for another.
+func TestRevokedInASmallView(t *testing.T) {
+	r, k := newRenewableRig(t, "b", "m")
+	r.cfg.Theta = 2
+	r.reports = []Suspicion{r.accuse(r.index("b"), ver(1, 1))} // one of two that it needs
+	if r.convict(); !r.Has(r.index("b")) {
+		t.Fatal("b is not in the view")
+	}
+	k.revoked["m"] = 3
+	r.step(Input{Kind: Recheck})
+	r.pass(r.cfg.askedFor())
+	if r.Has(r.index("m")) || r.Has(r.index("b")) {
+		t.Errorf("m is in the view: %v, b is: %v", r.Has(r.index("m")), r.Has(r.index("b")))
+	}
+}
+
+// TestRenewedTooOften: who signs a birth again and again loads its neighbours no more than once a while.
+func TestRenewedTooOften(t *testing.T) {
+	r, _ := newRenewableRig(t, "b", "c", "m")
+	m, sent := r.linkTo(r.index("m")).number, 0
+	for at := range byte(100) {
+		r.birth(m, "b", of("b", 1).signed(at+1))
+		sent += len(r.births(of("b", 1), at+1))
+	}
+	if sent != 1 {
+		t.Errorf("%d births are passed on to c, want 1", sent)
+	}
+	r.pass(renewalPause)
+	if r.birth(m, "b", of("b", 1).signed(200)); len(r.births(of("b", 1), 200)) != 1 {
+		t.Error("a later one is not taken")
+	}
 }
 
 // TestRenewedBirths: a birth that is signed again takes the place of the one before, at the
@@ -98,7 +171,8 @@ func TestRevokedBirths(t *testing.T) {
 	}
 	r.take()
 	k.revoked["b"] = 3
-	r.step(Input{Kind: Recheck})
+	r.recheck("b")
+	r.pass(r.cfg.askedFor())
 	if !r.logged("leave b 1.1 suspected") || r.Has(b) || len(r.Suspicions()) > 0 {
 		t.Errorf("b is in the view: %v, its word counts: %v; %q", r.Has(b), r.Suspicions(), r.log)
 	}
@@ -117,5 +191,5 @@ func TestRevokedBirths(t *testing.T) {
 	r.want("the revoked birth", fmt.Sprintf("link %d: wants alive:b,1.0", m))
 	r.frame(m, Message{Type: gossip.Update, Alives: []Entry{r.alive("b", ver(1, 2), of("b", 1))}})
 	r.birth(m, "b", of("b", 1).signed(4))
-	r.want("one that counts", fmt.Sprintf("link %d: wants alive:b,1.0", m), "join b 1.2")
+	r.want("one that counts", fmt.Sprintf("link %d: wants alive:b,1.0", m), "join b 1.2", "dial b")
 }
