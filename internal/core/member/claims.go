@@ -85,7 +85,7 @@ func (c *Core) askBirths(number Link) {
 }
 
 // Claims returns how many lives wait for their births.
-func (c *Core) Claims() int { return len(c.claims) + len(c.doubts) }
+func (c *Core) Claims() int { return len(c.claims) + len(c.unproven) }
 
 // dropClaim forgets a claim.
 func (c *Core) dropClaim(key life) {
@@ -135,7 +135,7 @@ func (c *Core) askElsewhere() {
 		c.query = ask[number]
 		c.askBirths(number)
 	}
-	c.endDoubts()
+	c.dropUnproven()
 }
 
 // unasked has others be asked for what a link was asked that ends.

@@ -42,12 +42,12 @@ type Core struct {
 	health    health
 	stealth   stealth
 
-	births map[Index]*birth    // proven, of who is in the view or the history
-	source Link                // that the frame came on which is being taken; 0: none
-	claims map[life]*claim     // that wait for births
-	doubts map[Index]core.Time // whose births do not count any more: until when another record may come
-	query  []Entry             // whose births the next message asks for
-	wants  core.Time           // when others are to be asked for births
+	births   map[Index]*birth    // proven, of who is in the view or the history
+	source   Link                // that the frame came on which is being taken; 0: none
+	claims   map[life]*claim     // that wait for births
+	unproven map[Index]core.Time // whose births do not count any more: until when another record may come
+	query    []Entry             // whose births the next message asks for
+	wants    core.Time           // when others are to be asked for births
 
 	snapshot []Entry // of the view, for the messages of a step
 }
@@ -81,7 +81,7 @@ func New(cfg Config, dir *Directory, now core.Time) (*Core, error) {
 			return nil, fmt.Errorf("%w: the identity does not prove incarnation %d of %s", ErrConfig, cfg.Incarnation, cfg.Self)
 		}
 		c.births = map[Index]*birth{c.self: own}
-		c.claims, c.doubts = map[life]*claim{}, map[Index]core.Time{}
+		c.claims, c.unproven = map[life]*claim{}, map[Index]core.Time{}
 	}
 	c.topology.at = core.Never
 	c.beats.next = core.Never

@@ -161,7 +161,7 @@ func (c *Core) acquaint(i Index, incarnation uint64, record []byte) bool {
 		return false
 	}
 	c.births[i] = &birth{incarnation: incarnation, key: key, record: record}
-	delete(c.doubts, i)
+	delete(c.unproven, i)
 	return true
 }
 
@@ -178,7 +178,7 @@ func (c *Core) serve(l *link, m *Message) {
 	answer := &Message{Type: gossip.Births}
 	for _, e := range m.Alives {
 		record := c.record(e.Node, e.Version.Incarnation)
-		if _, isDoubted := c.doubts[e.Node]; isDoubted || record == nil {
+		if _, isUnproven := c.unproven[e.Node]; isUnproven || record == nil {
 			continue
 		}
 		if len(answer.Births) == birthsAtOnce {

@@ -20,12 +20,12 @@ func (c *Core) renewed(i Index, incarnation uint64, record []byte) {
 	if b == nil || b.incarnation != incarnation || i == c.self || bytes.Equal(record, b.record) {
 		return
 	}
-	if _, isDoubted := c.doubts[i]; !isDoubted && (c.now < b.kept || !c.cfg.Identity.Later(record, b.record)) {
+	if _, isUnproven := c.unproven[i]; !isUnproven && (c.now < b.kept || !c.cfg.Identity.Later(record, b.record)) {
 		return
 	}
 	if key, ok := c.cfg.Identity.Verify(c.dir.ID(i), incarnation, record); ok && key == b.key {
 		b.record, b.kept = record, c.now.Add(renewalPause)
-		delete(c.doubts, i)
+		delete(c.unproven, i)
 		c.spread(i)
 	}
 }
@@ -51,43 +51,43 @@ func (c *Core) recheck() {
 		own.record = record
 		c.spread(c.self)
 	}
-	var doubted []Entry
+	var unproven []Entry
 	for _, i := range slices.Sorted(maps.Keys(c.births)) {
 		b := c.births[i]
 		if i == c.self {
 			continue
 		}
 		if _, ok := c.cfg.Identity.Verify(c.dir.ID(i), b.incarnation, b.record); ok {
-			delete(c.doubts, i)
+			delete(c.unproven, i)
 			continue
 		}
 		if !c.view.has(i) {
 			c.disprove(i)
 			continue
 		}
-		if _, is := c.doubts[i]; !is {
-			c.doubts[i] = c.now.Add(c.cfg.askedFor())
+		if _, is := c.unproven[i]; !is {
+			c.unproven[i] = c.now.Add(c.cfg.askedFor())
 		}
-		c.wants = min(c.wants, c.doubts[i])
-		doubted = append(doubted, Entry{Node: i, Version: Version{Incarnation: b.incarnation}})
+		c.wants = min(c.wants, c.unproven[i])
+		unproven = append(unproven, Entry{Node: i, Version: Version{Incarnation: b.incarnation}})
 	}
 	for k := range c.links {
-		if l := &c.links[k]; l.state == standing && len(doubted) > 0 {
-			c.send(l, &Message{Type: gossip.Wants, Alives: doubted})
+		if l := &c.links[k]; l.state == standing && len(unproven) > 0 {
+			c.send(l, &Message{Type: gossip.Wants, Alives: unproven})
 		}
 	}
 }
 
-// endDoubts removes the nodes of which nobody has sent a birth that counts in time; neighbours find out
+// dropUnproven removes the nodes of which nobody has sent a birth that counts in time; neighbours find out
 // themselves.
-func (c *Core) endDoubts() {
+func (c *Core) dropUnproven() {
 	removes := false
-	for _, i := range slices.Sorted(maps.Keys(c.doubts)) {
-		if c.doubts[i] > c.now {
-			c.wants = min(c.wants, c.doubts[i])
+	for _, i := range slices.Sorted(maps.Keys(c.unproven)) {
+		if c.unproven[i] > c.now {
+			c.wants = min(c.wants, c.unproven[i])
 			continue
 		}
-		delete(c.doubts, i)
+		delete(c.unproven, i)
 		if c.births[i] == nil { // forgotten with the history
 			continue
 		}

@@ -66,9 +66,9 @@ func (r *provenRig) recheck(name string) {
 	}
 }
 
-// TestDoubtedBirths: a node of which a neighbour has a birth that counts stays, also where the one that
+// TestUnprovenBirths: a node of which a neighbour has a birth that counts stays, also where the one that
 // does not was signed later, by who had its certificate.
-func TestDoubtedBirths(t *testing.T) {
+func TestUnprovenBirths(t *testing.T) {
 	r, k := newRenewableRig(t, "b", "c", "m")
 	m := r.linkTo(r.index("m")).number
 	r.birth(m, "b", of("b", 1).signed(9))
@@ -84,7 +84,7 @@ func TestDoubtedBirths(t *testing.T) {
 		t.Errorf("one that counts is passed on to %v, want c alone", got)
 	}
 	r.pass(2 * r.cfg.askedFor())
-	if !r.Has(r.index("b")) || len(r.doubts) > 0 {
+	if !r.Has(r.index("b")) || len(r.unproven) > 0 {
 		t.Errorf("b has left: %q", r.log)
 	}
 }
