@@ -44,9 +44,9 @@
 //	birth      event                                                    becomes
 //	known      signed later than the known one, renewalPause is over    known, sent to all others
 //	known      Recheck: it does not count                               unproven: Wants to all neighbours
-//	unproven    one that counts, whenever it was signed                  known, sent to all others
-//	unproven    Recheck: it counts                                       known
-//	unproven    askedFor is over                                         none: the node leaves the view
+//	unproven   one that counts, whenever it was signed                  known, sent to all others
+//	unproven   Recheck: it counts                                       known
+//	unproven   askedFor is over                                         none: the node leaves the view
 //
 // A leave waits with the news. Versions in questions, disputes and refusals are not proven:
 // one beyond what the node has proven is taken for what it has.
