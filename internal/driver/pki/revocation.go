@@ -145,29 +145,47 @@ func (l *list) isOlder(than *list) bool {
 	return l.ThisUpdate.Before(than.ThisUpdate)
 }
 
-// latest returns an authority's newest list; nil: there is none.
-func (r *revocations) latest(authority *x509.Certificate) (last *list) {
-	for _, l := range r.lists {
-		if l.isOf(authority) && (last == nil || last.isOlder(l)) {
+// newest returns the one that was made last; nil: there is none.
+func newest(lists []*list) (last *list) {
+	for _, l := range lists {
+		if last == nil || last.isOlder(l) {
 			last = l
 		}
 	}
 	return last
 }
 
-// keep has the lists of before stay that authorities have made later than theirs in r, and
-// returns these, which are no longer there: who replays an old list pardons nobody.
-func (r *revocations) keep(before *revocations, authorities []*x509.Certificate) (older []*list) {
-	for _, a := range authorities {
-		was, is := before.latest(a), r.latest(a)
-		if was == nil || is == nil || !is.isOlder(was) {
-			continue
+// keep has the lists of before stay of which r has older ones or, of an authority that is known, none. It
+// returns the older ones, which are no longer there, and those that stay for want of others: who replays an old
+// list, or takes one away, pardons nobody.
+func (r *revocations) keep(before *revocations, authorities []*x509.Certificate) (older, missing []*list) {
+	stay := func(of func(*list) bool, isKnown bool) {
+		former, now := slices.DeleteFunc(slices.Clone(before.lists), not(of)), slices.DeleteFunc(slices.Clone(r.lists), not(of))
+		switch was, is := newest(former), newest(now); {
+		case was == nil || is == nil && !isKnown || is != nil && !is.isOlder(was):
+			return
+		case is == nil:
+			missing = append(missing, was)
+		default:
+			older = append(older, is)
 		}
-		older = append(older, is)
-		r.lists = append(slices.DeleteFunc(r.lists, func(l *list) bool { return l.isOf(a) }), was)
+		r.lists = append(slices.DeleteFunc(r.lists, of), former...)
 	}
-	return older
+	isOfKnown := func(l *list) bool { return slices.ContainsFunc(authorities, l.isOf) }
+	for _, a := range authorities {
+		stay(func(l *list) bool { return l.isOf(a) }, true)
+	}
+	for _, l := range slices.Clone(r.lists) {
+		if !isOfKnown(l) {
+			stay(func(o *list) bool {
+				return bytes.Equal(o.RawIssuer, l.RawIssuer) && bytes.Equal(o.AuthorityKeyId, l.AuthorityKeyId) && !isOfKnown(o)
+			}, false)
+		}
+	}
+	return older, missing
 }
+
+func not(of func(*list) bool) func(*list) bool { return func(l *list) bool { return !of(l) } }
 
 // check returns ErrRevoked if a certificate of a chain is revoked by the authority that
 // follows it there.

@@ -270,7 +270,12 @@ func TestAnOlderListDoesNotReplaceANewerOne(t *testing.T) {
 		{"the same again", append(number(a, 1), number(b, 1, ofB.cert)...), [3]bool{true, false, true}, 2},
 		{"a newer one", append(number(a, 3, first.cert, second.cert), number(b, 2)...), [3]bool{true, true, false}, 2},
 		{"the one before", number(a, 2, first.cert), [3]bool{true, true, false}, 3},
-		{"a newer one that pardons", number(a, 300, second.cert), [3]bool{false, true, false}, 3},
+		{"another authority's alone", number(b, 2), [3]bool{true, true, false}, 3},
+		{"the one before, after that", append(number(a, 2, first.cert), number(b, 2)...), [3]bool{true, true, false}, 4},
+		{"a newer one that pardons", number(a, 300, second.cert), [3]bool{false, true, false}, 4},
+		{"two", append(number(a, 310, first.cert), number(a, 312, second.cert)...), [3]bool{true, true, false}, 4},
+		{"one between them", number(a, 311), [3]bool{true, true, false}, 5},
+		{"a last one", number(a, 313), [3]bool{}, 5},
 	} {
 		if c.text != nil {
 			write(t, lists, c.text)

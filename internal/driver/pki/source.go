@@ -52,6 +52,7 @@ type held struct {
 	known   []*x509.Certificate // in roots
 	revoked *revocations
 	older   []*list // of the file, in whose place newer ones of before are in revoked
+	missing []*list // in revoked, of before, of whose authorities the file has none
 }
 
 // Check returns an error that names the field of a TLS, in whose place the paths are, that
@@ -123,7 +124,7 @@ func (s *Source) read() (*held, Identity, error) {
 			return nil, Identity{}, err
 		}
 		if s.held != nil {
-			h.older = h.revoked.keep(s.held.revoked, slices.Concat(h.known, chain))
+			h.older, h.missing = h.revoked.keep(s.held.revoked, slices.Concat(h.known, chain))
 		}
 	}
 	identity, until, err := h.verify(chain, x509.ExtKeyUsageAny, s.now())
@@ -148,6 +149,10 @@ func (s *Source) report(h *held) {
 	for _, l := range h.older {
 		s.log.Error("a revocation list is older than the one in use, which stays: a restart takes it, if its authority numbers its lists anew",
 			slog.String("file", s.files.Revoked), slog.String("issuer", l.Issuer.String()), slog.Any("number", l.Number), slog.Time("made", l.ThisUpdate))
+	}
+	for _, l := range h.missing {
+		s.log.Error("an authority has no revocation list in the file any more: the one in use stays until a restart",
+			slog.String("file", s.files.Revoked), slog.String("issuer", l.Issuer.String()), slog.Any("number", l.Number))
 	}
 	s.overdue = time.Time{}
 	s.remind(h)
