@@ -2,6 +2,7 @@ package admission
 
 import (
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
@@ -31,14 +32,15 @@ type Listener struct {
 	mu        sync.Mutex
 	all       int
 	of        map[netip.Prefix]int
-	strangers []*conn // the oldest first
+	strangers []*conn
 	refused   uint64
 	logged    time.Time
+	pick      func(n int) int // one of so many strangers
 }
 
 // New returns a listener that takes connections from another one.
 func New(l net.Listener, limits Limits, log *slog.Logger) *Listener {
-	return &Listener{Listener: l, limits: limits, log: log, of: map[netip.Prefix]int{}}
+	return &Listener{Listener: l, limits: limits, log: log, of: map[netip.Prefix]int{}, pick: rand.IntN}
 }
 
 // Accept implements net.Listener.
@@ -65,13 +67,9 @@ func (l *Listener) take(c *conn) (closed *conn) {
 	defer l.mu.Unlock()
 	isOver := l.of[c.source] >= l.limits.OfSource && !c.source.Addr().IsLoopback()
 	if isOver || l.all >= l.limits.All || l.limits.Strangers > 0 && len(l.strangers) >= l.limits.Strangers {
-		source := c.source
-		if !isOver {
-			source = l.heaviest()
-		}
 		closed = c
-		if i := slices.IndexFunc(l.strangers, func(o *conn) bool { return o.source == source }); i >= 0 {
-			closed = l.strangers[i]
+		if from := l.candidates(c, isOver); len(from) > 0 {
+			closed = from[l.pick(len(from))]
 		}
 		l.report(closed)
 	}
@@ -89,18 +87,13 @@ func (l *Listener) take(c *conn) (closed *conn) {
 	return closed
 }
 
-// heaviest returns the source that has most strangers, of several the one that has the oldest.
-func (l *Listener) heaviest() (source netip.Prefix) {
-	of := map[netip.Prefix]int{}
-	for _, c := range l.strangers {
-		of[c.source]++
+// candidates returns the strangers of which one gives way: all, or those of the newcomer's own source. Which one
+// is left to chance, so that many handshakes at once end some, and who holds many places loses most.
+func (l *Listener) candidates(c *conn, ofSource bool) []*conn {
+	if !ofSource {
+		return l.strangers
 	}
-	for _, c := range l.strangers {
-		if of[c.source] > of[source] || !source.IsValid() {
-			source = c.source
-		}
-	}
-	return source
+	return slices.DeleteFunc(slices.Clone(l.strangers), func(o *conn) bool { return o.source != c.source })
 }
 
 // report logs from time to time that connections are closed. The caller holds the lock.
