@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// Secret is a key, or what keys are derived from. Neither fmt, with any verb, nor encoding/json nor log/slog
+// Secret is a key, or what keys are derived from. Neither fmt, with any verb that go vet accepts, nor encoding/json nor log/slog
 // shows its bytes.
 //
 // fmt calls no method of what is in an unexported field. A struct that keeps a Secret or a Cookie in one, and

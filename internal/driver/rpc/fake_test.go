@@ -162,8 +162,8 @@ func dialAgent(t *testing.T, s *Server) *AgentClient {
 // stream of a manager before has ended.
 func leads(t *testing.T, c *AgentClient) *AgentClient {
 	t.Helper()
-	for err := ErrLed; errors.Is(err, ErrLed); {
-		ctx, cancel := context.WithCancel(testContext(t))
+	for within, err := testContext(t), ErrLed; errors.Is(err, ErrLed); {
+		ctx, cancel := context.WithCancel(within)
 		stream, begun := c.client.Watch(ctx, &pb.WatchRequest{Manager: c.manager, Heartbeat: duration(minHeartbeat)})
 		if begun != nil {
 			t.Fatal(begun)

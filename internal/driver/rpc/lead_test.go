@@ -28,13 +28,14 @@ func (a *readyAgent) Watch(ctx context.Context, _ time.Duration, event func(Agen
 func TestSecondManager(t *testing.T) {
 	s := serve(t, Services{Agent: new(readyAgent)})
 	enough := errors.New("enough")
+	ctx := testContext(t)
 	watch := func(number uint64, meanwhile func()) error {
 		c, err := DialAgent(s.Addr().String(), ClientConfig{Manager: number})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		return c.Watch(testContext(t), time.Minute, func(AgentEvent) error { meanwhile(); return enough })
+		return c.Watch(ctx, time.Minute, func(AgentEvent) error { meanwhile(); return enough })
 	}
 	nothing := func() {}
 	err := watch(1, func() {
@@ -219,9 +220,9 @@ func TestCallsUnderWayEnd(t *testing.T) {
 	second := dialAgent(t, s)
 	second.manager = 2
 	seen := errors.New("seen")
-	err := ErrLed
+	ctx, err := testContext(t), ErrLed
 	for errors.Is(err, ErrLed) { // until the agent has heard that the stream of the first one has ended
-		err = second.Watch(testContext(t), time.Minute, func(AgentEvent) error { return seen })
+		err = second.Watch(ctx, time.Minute, func(AgentEvent) error { return seen })
 	}
 	if !errors.Is(err, seen) {
 		t.Fatal(err)

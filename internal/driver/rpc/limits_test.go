@@ -181,7 +181,8 @@ func TestSilentConnectionsTakeNoPlaces(t *testing.T) {
 		}
 		return m
 	}
-	first := openSession(t, client())
+	one := client()
+	first := openSession(t, one)
 	for i := range 20 {
 		raw, err := net.Dial("tcp", s.Addr().String())
 		if err != nil {
@@ -195,6 +196,9 @@ func TestSilentConnectionsTakeNoPlaces(t *testing.T) {
 	client()
 	if n := s.Refused(); n < 15 {
 		t.Errorf("%d of 20 were closed", n)
+	}
+	if err := one.ReleaseGroup(testContext(t), 7); err != nil {
+		t.Errorf("who was served before: %v", err)
 	}
 	select {
 	case err := <-first:

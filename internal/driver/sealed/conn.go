@@ -254,6 +254,10 @@ func (c *Conn) WriteBatch(messages []transport.Message) error {
 func (o *outgoing) add(known *finder, m *transport.Message) (dropped uint64) {
 	begin, size := len(o.bytes), 0
 	m.Each(func(head, body []byte) {
+		if len(head)+len(body) < wire.HeaderSize { // it names no edge
+			dropped++
+			return
+		}
 		at := len(o.bytes)
 		o.bytes = o.bytes[:at+len(head)+len(body)+overhead]
 		packet := o.bytes[at:]

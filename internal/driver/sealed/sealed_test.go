@@ -285,6 +285,23 @@ func TestInstallAndRetire(t *testing.T) {
 	}
 }
 
+// TestShorterThanAHeader: what is too short for a header is of no edge, wherever it is in a message.
+func TestShorterThanAHeader(t *testing.T) {
+	w := newPair(t, wire.Encrypted)
+	whole := plain(wire.Probe, 1, nil)
+	for _, m := range []transport.Message{
+		{Head: whole[:8], Body: whole[8 : len(whole)-1]},
+		{Body: []byte("x")},
+		{Body: append(slices.Clone(whole), 'x'), Size: len(whole)},
+	} {
+		before := w.child.Counters().Refused
+		sent := w.up(t, m)
+		if want := m.Count() - 1; len(sent) != want || w.child.Counters().Refused != before+1 {
+			t.Errorf("of %d packets %d are sent, want %d; %+v", m.Count(), len(sent), want, w.child.Counters())
+		}
+	}
+}
+
 // TestBeforeInstall: as long as nothing is installed, nothing goes out or comes in, and it is counted.
 func TestBeforeInstall(t *testing.T) {
 	l := &line{}

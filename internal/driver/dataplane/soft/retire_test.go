@@ -1,10 +1,12 @@
 package soft
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
@@ -38,6 +40,14 @@ func sealedTree(t *testing.T) (*Plane, *tree, switchreduce.Config) {
 	return p, p.find(1), c
 }
 
+// within returns a context that ends a test that would wait for ever.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // has reports whether there are keys of an epoch.
 func (t *tree) has(epoch uint32) bool {
 	of, _ := t.conn.RefusedIn(epoch)
@@ -60,8 +70,9 @@ func TestKeysOutliveTheirEpoch(t *testing.T) {
 	if err := <-over; err != nil {
 		t.Fatal(err)
 	}
+	ctx := within(t)
 	for tree.has(2) { // a step later, or two
-		if err := tree.loop.Do(t.Context(), func() {}); err != nil {
+		if err := tree.loop.Do(ctx, func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,8 +128,9 @@ func TestInstallAndRetireAtOnce(t *testing.T) {
 		}
 	})
 	all.Wait()
+	ctx := within(t)
 	for tree.has(2 * epochs) {
-		if err := tree.loop.Do(t.Context(), func() {}); err != nil {
+		if err := tree.loop.Do(ctx, func() {}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,7 +140,7 @@ func TestInstallAndRetireAtOnce(t *testing.T) {
 		}
 	}
 	for refused := uint64(0); refused == 0; { // until it has read what came
-		census, err := p.Census(t.Context())
+		census, err := p.Census(ctx)
 		if err != nil || len(census.Epochs) != 0 || census.Trees[0].PacketsOut != 0 {
 			t.Fatalf("%+v, %v", census, err)
 		}
