@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/member"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -152,7 +153,7 @@ func TestWhoSpeaks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const incarnation = 1 << 62
+	incarnation := uint64(time.Now().Add(time.Hour).UnixNano())
 	v := newVillain(t, "villain", incarnation, nodes[0], source)
 	zone := nodes[0].zoneMark()
 	another := append([]byte(nil), zone...)

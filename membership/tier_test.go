@@ -101,7 +101,8 @@ func TestHierarchy(t *testing.T) {
 	}
 
 	// A supervisor dies: its zones get another one.
-	dead := slices.IndexFunc(management, func(n *Node) bool { return n.Name() == census(t, management[0], 4, 3)[1].Supervisors[0] })
+	supervisor := census(t, management[0], 4, 3)[1].Supervisors[0]
+	dead := slices.IndexFunc(management, func(n *Node) bool { return n.Name() == supervisor })
 	gone := management[dead]
 	shut(t, gone)
 	for i, m := range management {

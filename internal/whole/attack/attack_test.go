@@ -25,9 +25,9 @@ func TestAttack(t *testing.T) {
 		{"admin", f.testAdmin},
 	} {
 		t.Run(part.name, func(t *testing.T) {
-			whole := f.T
-			defer func() { f.T = whole }()
-			f.T = t
+			whole := f.TB
+			defer func() { f.TB = whole }()
+			f.TB = t
 			part.run(t)
 		})
 	}

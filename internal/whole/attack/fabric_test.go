@@ -60,7 +60,7 @@ type group struct {
 // fabric is two leaves with three hosts each, and a spine: agents, a manager, and hosts h0 to h4 in
 // one zone, all with certificates.
 type fabric struct {
-	*testing.T
+	testing.TB
 	ctx      context.Context
 	dir      string
 	manager  *managerd.Daemon
@@ -89,7 +89,7 @@ func (f *fabric) source(i pki.Identity) *pki.Source {
 	return s
 }
 
-func newFabric(t *testing.T) *fabric {
+func newFabric(t testing.TB) *fabric {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -97,7 +97,7 @@ func newFabric(t *testing.T) *fabric {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fabric{T: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}, view: newView(t),
+	f := &fabric{TB: t, ctx: ctx, dir: t.TempDir(), agents: map[string]*agentd.Daemon{}, taps: map[string][]*tap{}, view: newView(t),
 		last: uint64(time.Now().Add(peering.MaxAhead - time.Hour).UnixNano()),
 	}
 	ids := []pki.Identity{{Role: pki.Manager, Name: "m"}, {Role: pki.Operator, Name: "me"}}

@@ -35,7 +35,7 @@ type view struct {
 const keptDatagrams = 100
 
 // newView opens a raw socket, for which it needs root: nil without.
-func newView(t *testing.T) *view {
+func newView(t testing.TB) *view {
 	conn, err := net.ListenIP("ip4:udp", &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Log("no attacks with the whole network's view, which needs root: ", err)
