@@ -23,10 +23,11 @@ func (c *Core) within(g *group, window uint32) uint32 {
 }
 
 // borne returns as much of a window as the queues of all switches on the packets'
-// way bear, those that only forward included.
+// way bear, those that only forward included. What a new graph does not have counts as none, until the tree
+// gives way for that.
 func (c *Core) borne(t *pathsel.Tree, window uint32) uint32 {
 	bears := func(n topology.NodeID) {
-		if !c.graph.IsSwitch(n) {
+		if n == topology.NoNode || !c.graph.IsSwitch(n) {
 			return
 		}
 		for most := c.device(n).capability.Window; most > 0 && int(window) > most; {
@@ -38,6 +39,9 @@ func (c *Core) borne(t *pathsel.Tree, window uint32) uint32 {
 	}
 	for _, r := range t.Routes {
 		for _, l := range r.Links {
+			if l == topology.NoLink {
+				continue
+			}
 			for _, end := range c.graph.Link(l).Ends {
 				bears(end.Node)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/topology"
 )
 
 // window returns that of a group's newest tree, 0 if it has none.
@@ -94,5 +95,20 @@ func TestForwardersBearTheWindow(t *testing.T) {
 	plan.Routes = append(plan.Routes, pathsel.Route{Links: w.graph.Adjacent(between.node)[:1]})
 	if given := w.core.borne(&plan, 256); given != 32 {
 		t.Errorf("over a switch that forwards it is %d", given)
+	}
+}
+
+// TestWindowOfATreeThatIsGone: what a new graph does not have bears any window.
+func TestWindowOfATreeThatIsGone(t *testing.T) {
+	g, err := topology.LeafSpine(2, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := &pathsel.Tree{
+		Vertices: []pathsel.Vertex{{Switch: topology.NoNode}},
+		Routes:   []pathsel.Route{{Vertex: 0, Rank: -1, Links: []topology.LinkID{topology.NoLink, topology.NoLink}}},
+	}
+	if w := (&Core{graph: g}).borne(gone, 64); w != 64 {
+		t.Errorf("a window of %d, want 64", w)
 	}
 }
