@@ -41,6 +41,9 @@ func beNode(text string) error {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return err
 	}
+	if c.Encrypt { // JSON has no secrets
+		c.Keys = []membership.Key{{Number: 1, Secret: [32]byte{7}}}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n, err := membership.Join(ctx, c)
@@ -177,7 +180,7 @@ func (v *town) start(i int) {
 	address := func(i int) string { return fmt.Sprintf("%v:7946", v.lab.HostAddr(topology.NodeID(i))) }
 	v.processes[i] = start(v.t, v.lab, i, membership.Config{
 		Name: fmt.Sprintf("h%02d", i), Listen: address(i), Bootstrap: []string{address(0), address(1), address(2)},
-		Monitor: i == 2, Keys: []membership.Key{{Number: 1, Secret: [32]byte{7}}}, Encrypt: true,
+		Monitor: i == 2, Encrypt: true,
 	})
 }
 
