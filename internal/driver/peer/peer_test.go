@@ -170,9 +170,7 @@ func TestCallsThatAreNotTaken(t *testing.T) {
 		}
 	}
 	await(t, "the refusal to be counted", func() bool { return b.Counters().Refused == 1 })
-	if k := a.Counters(); k.Channels != 0 {
-		t.Errorf("%d channels are kept", k.Channels)
-	}
+	await(t, "no channel to be kept", func() bool { return a.Counters().Channels == 0 }) // what waited hears before
 }
 
 // TestTwoProcessesOfOneName: the second learns who has the name.
