@@ -24,16 +24,25 @@ type Conn struct {
 	transport.Conn
 	read nonce // the reader's
 
-	mu      sync.Mutex // of who changes edges
+	mu      sync.Mutex // of who changes what is installed
 	retired uint32     // greatest epoch that was
-	isPlain atomic.Bool
-	edges   atomic.Pointer[map[place]*edge]
+	state   atomic.Pointer[installed]
 
 	refused, dropped atomic.Uint64
 }
 
+// installed is what the first Install has said, and those after it.
+type installed struct {
+	isAny, isPlain bool
+	edges          map[place]*edge
+}
+
 // Over returns a Conn that sends and receives over another one, which it owns.
-func Over(c transport.Conn) *Conn { return &Conn{Conn: c} }
+func Over(c transport.Conn) *Conn {
+	s := &Conn{Conn: c}
+	s.state.Store(&installed{})
+	return s
+}
 
 // Install adds the neighbours of an epoch. Those that are there already stay, with their counters. Those
 // of an epoch up to one that was retired would begin anew: it is an error. So is an epoch of plain packets
@@ -62,19 +71,17 @@ func (c *Conn) Install(epoch uint32, p wire.Protection, edges []Edge) error {
 	if epoch <= c.retired {
 		return fmt.Errorf("%w: epoch %d comes after %d", ErrRetired, epoch, c.retired)
 	}
-	if old := c.edges.Load(); old != nil {
-		if c.isPlain.Load() != (p == wire.Plain) {
-			return fmt.Errorf("sealed: epoch %d is to be %v, after others that are not", epoch, p)
-		}
-		for at, e := range *old {
-			if a := added[at]; a != nil && !a.equal(e) {
-				return fmt.Errorf("sealed: epoch %d has %v as child %d with another key or protection already", epoch, at.peer, at.child)
-			}
-		}
-		maps.Copy(added, *old)
+	old, isPlain := c.state.Load(), p == wire.Plain
+	if old.isAny && old.isPlain != isPlain {
+		return fmt.Errorf("sealed: epoch %d is to be %v, after others that are not", epoch, p)
 	}
-	c.isPlain.Store(p == wire.Plain)
-	c.edges.Store(&added)
+	for at, e := range old.edges {
+		if a := added[at]; a != nil && !a.equal(e) {
+			return fmt.Errorf("sealed: epoch %d has %v as child %d with another key or protection already", epoch, at.peer, at.child)
+		}
+	}
+	maps.Copy(added, old.edges)
+	c.state.Store(&installed{true, isPlain, added})
 	return nil
 }
 
@@ -93,13 +100,10 @@ func (c *Conn) retire(first, last uint32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.retired = max(c.retired, last)
-	old := c.edges.Load()
-	if old == nil {
-		return
-	}
-	left := maps.Clone(*old)
-	maps.DeleteFunc(left, func(p place, _ *edge) bool { return first <= p.epoch && p.epoch <= last })
-	c.edges.Store(&left)
+	left := *c.state.Load()
+	left.edges = maps.Clone(left.edges)
+	maps.DeleteFunc(left.edges, func(p place, _ *edge) bool { return first <= p.epoch && p.epoch <= last })
+	c.state.Store(&left)
 }
 
 // Refused returns the number of packets that were refused.
@@ -116,15 +120,13 @@ func (c *Conn) Counters() transport.Counters {
 // a child, by that index, or of the parent.
 func (c *Conn) RefusedIn(epoch uint32) (ofChildren map[uint16]uint64, ofParent uint64) {
 	ofChildren = map[uint16]uint64{}
-	if all := c.edges.Load(); all != nil {
-		for at, e := range *all {
-			switch {
-			case at.epoch != epoch:
-			case e.isDown:
-				ofChildren[at.child] = e.refused.Load()
-			default:
-				ofParent = e.refused.Load()
-			}
+	for at, e := range c.state.Load().edges {
+		switch {
+		case at.epoch != epoch:
+		case e.isDown:
+			ofChildren[at.child] = e.refused.Load()
+		default:
+			ofParent = e.refused.Load()
 		}
 	}
 	return ofChildren, ofParent
@@ -150,14 +152,11 @@ func (f *finder) find(peer netip.AddrPort, packet []byte) *edge {
 // that they keep its owner from nothing.
 func (c *Conn) ReadBatch(packets []transport.Packet, until time.Time) (int, error) {
 	n, err := c.Conn.ReadBatch(packets, until)
-	all := c.edges.Load()
-	if err != nil || all != nil && c.isPlain.Load() {
+	now := c.state.Load()
+	if err != nil || now.isPlain {
 		return n, err
 	}
-	if all == nil {
-		all = new(map[place]*edge)
-	}
-	known := finder{all: *all}
+	known := finder{all: now.edges}
 	kept := packets[:0]
 	for i := range packets[:n] {
 		p := packets[i]
@@ -226,16 +225,13 @@ var spare = sync.Pool{New: func() any { return new(outgoing) }}
 
 // WriteBatch implements transport.Conn. Packets for nobody that is installed are dropped, and counted.
 func (c *Conn) WriteBatch(messages []transport.Message) error {
-	all := c.edges.Load()
-	switch {
-	case all == nil:
-		all = new(map[place]*edge)
-	case c.isPlain.Load():
+	now := c.state.Load()
+	if now.isPlain {
 		return c.Conn.WriteBatch(messages)
 	}
 	o := spare.Get().(*outgoing)
 	defer spare.Put(o)
-	known, need := finder{all: *all}, 0
+	known, need := finder{all: now.edges}, 0
 	for i := range messages {
 		m := &messages[i]
 		need += len(m.Head) + len(m.Body) + m.Count()*overhead

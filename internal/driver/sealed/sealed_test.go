@@ -222,7 +222,7 @@ func TestReplays(t *testing.T) {
 	send := func() []byte {
 		return w.up(t, transport.Message{Body: plain(wire.Probe, 1, nil)})[0].Body
 	}
-	skip := func(to uint64) { (*w.child.edges.Load())[place{4, parentAddr, 1}].sent.Store(to - 1) }
+	skip := func(to uint64) { w.child.state.Load().edges[place{4, parentAddr, 1}].sent.Store(to - 1) }
 	first := send()
 	skip(1 + Window)
 	atWindow := send()
@@ -259,7 +259,7 @@ func TestInstallAndRetire(t *testing.T) {
 	if err := w.parent.Install(4, wire.Encrypted, []Edge{{Peer: childAddr, Child: 1, IsDown: true}}); err == nil {
 		t.Error("an epoch that was retired is installed: its counters begin anew")
 	}
-	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.Secret{1}}}); err != nil || (*w.child.edges.Load())[place{4, parentAddr, 1}].sent.Load() != 1 {
+	if err := w.child.Install(4, wire.Encrypted, []Edge{{Peer: parentAddr, Child: 1, Key: wire.Secret{1}}}); err != nil || w.child.state.Load().edges[place{4, parentAddr, 1}].sent.Load() != 1 {
 		t.Errorf("installed twice: %v, and the counter begins anew", err)
 	}
 	for what, edges := range map[string][]Edge{
@@ -273,7 +273,7 @@ func TestInstallAndRetire(t *testing.T) {
 	}
 	w.child.RetireBefore(0)
 	w.child.RetireBefore(4)
-	if (*w.child.edges.Load())[place{4, parentAddr, 1}] == nil {
+	if w.child.state.Load().edges[place{4, parentAddr, 1}] == nil {
 		t.Error("the epoch itself is retired")
 	}
 	w.child.RetireBefore(5)
