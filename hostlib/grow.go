@@ -71,7 +71,7 @@ func (c *Communicator) grow(ctx context.Context, spares []Member, options []Grou
 	}
 	var larger *Communicator
 	if whyNot != nil {
-		if _, err := c.decide(until, isShrink, 0); err != nil { // else who has died is known to all that live
+		if _, err := c.settleMembers(until); err != nil { // else who has died is known to all that live
 			c.disown()
 		}
 	} else { // so all have begun, and each is to report whether it has formed it

@@ -34,16 +34,13 @@ func newIdentity(source *pki.Source, zone []byte, id gossip.ID, incarnation uint
 		return nil, fmt.Errorf("membership: drawing a key: %w", err)
 	}
 	k := &identity{source: source, zone: zone, key: private}
-	k.record, err = k.sign(gossip.Origin{ID: []byte(id), Incarnation: incarnation, Key: [32]byte(public)})
-	if err != nil {
-		return nil, err
-	}
-	return k, nil
+	k.record, err = k.sign(&gossip.Origin{ID: []byte(id), Incarnation: incarnation, Key: [32]byte(public)})
+	return k, err
 }
 
 // sign returns the record of a birth, signed now by the host's certificate; later than before, whatever the
 // clock says.
-func (k *identity) sign(o gossip.Origin) (record []byte, err error) {
+func (k *identity) sign(o *gossip.Origin) (record []byte, err error) {
 	o.Signed = max(o.Signed+1, uint64(time.Now().UnixNano()))
 	if o.Signature, o.Certificates, err = k.source.Sign(o.Statement(k.zone)); err != nil {
 		return nil, fmt.Errorf("membership: proving this life: %w", err)
@@ -63,11 +60,8 @@ func (k *identity) renew() error {
 		return err
 	}
 	before := o.Certificates
-	record, err := k.sign(o)
+	record, err := k.sign(&o)
 	if err != nil {
-		return err
-	}
-	if err := o.Decode(record); err != nil {
 		return err
 	}
 	if !slices.EqualFunc(before, o.Certificates, bytes.Equal) {

@@ -348,7 +348,7 @@ func TestFreshCertificates(t *testing.T) {
 	}
 	o.Signed = at(10 * time.Minute)
 	before := o.Append(nil)
-	record, err := k.sign(o)
+	record, err := k.sign(&o)
 	if err != nil || !k.Later(record, before) {
 		t.Errorf("what is signed after the clock was set back is later: %v, %v", k.Later(record, before), err)
 	}

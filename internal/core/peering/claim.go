@@ -187,7 +187,8 @@ func Credible(incarnation uint64, now time.Time) error {
 // raise has this host begin a later incarnation than others know, and reports whether it
 // does. Its connections are made anew, so that all know it.
 func (c *Core) raise(known uint64) bool {
-	if known < c.cfg.Incarnation || known >= 1<<63 || c.isPinned {
+	const latest = 1 << 63 // in nanoseconds: the year 2262
+	if known < c.cfg.Incarnation || known >= latest || c.isPinned {
 		return false
 	}
 	c.cfg.Incarnation = known + 1
