@@ -1,42 +1,23 @@
 package scoll_test
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-fabric/tributary/hostlib/scoll"
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 )
-
-// text is what a log has written.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (t *text) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *text) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
-}
 
 // TestFinding3Access: hosts that a service's rules are not for neither call it nor make
 // its groups, though they are certified: the error names the rule and who has called,
 // there is a counter, a metric and a line in the log. Others do.
 func TestFinding3Access(t *testing.T) {
 	files := trusted(t, names(4)...)
-	var log text
+	var log logtest.Log
 	c := start(t, 4, func(i int, cfg *config) {
 		cfg.host.TLS = files(i)
 		cfg.host.Log = slog.New(slog.NewTextHandler(&log, nil))

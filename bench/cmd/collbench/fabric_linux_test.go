@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/report"
 	"github.com/tributary-fabric/tributary/bench/timing"
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -189,7 +188,7 @@ type trial struct {
 	*field.Fabric
 	t   *testing.T
 	ctx context.Context
-	log *safeBuffer
+	log *logtest.Log
 }
 
 // newTrial starts a fabric of four hosts, which goes with the test.
@@ -197,7 +196,7 @@ func newTrial(t *testing.T, prefix string, c field.Config) *trial {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	tr := &trial{t: t, ctx: ctx, log: &safeBuffer{}}
+	tr := &trial{t: t, ctx: ctx, log: new(logtest.Log)}
 	c.Lab = netlab.Config{Prefix: prefix, HostsPerLeaf: 2, Leaves: 2, Spines: 2, Rate: 50e6}
 	c.Program, c.Log = []string{os.Args[0]}, tr.log
 	var err error
@@ -210,24 +209,6 @@ func newTrial(t *testing.T, prefix string, c field.Config) *trial {
 		}
 	})
 	return tr
-}
-
-// safeBuffer is a buffer that several goroutines write to.
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // size is the vector's in a trial: it takes a third of a second at 50 Mbit/s.

@@ -1,7 +1,6 @@
 package managerd_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
@@ -238,7 +238,7 @@ func TestLinkStaysDownWithItsAgentAway(t *testing.T) {
 
 // TestAddressThatNoInterfaceHas names the link, and does not take it for down.
 func TestAddressThatNoInterfaceHas(t *testing.T) {
-	var log lockedBuffer
+	var log logtest.Log
 	w := &wired{}
 	w.fabric = newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Topology, c.Log = addressed(t), slog.New(slog.NewTextHandler(&log, nil))
@@ -307,7 +307,7 @@ func (m *meter) kill(name string) {
 
 func TestTreesAreHeldAgainstLinks(t *testing.T) {
 	meters := map[string]*meter{}
-	var log lockedBuffer
+	var log logtest.Log
 	w := &wired{panels: map[string]*panel{}}
 	w.fabric = newFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Topology, c.Verify, c.Log = addressed(t), time.Millisecond, slog.New(slog.NewTextHandler(&log, nil))
@@ -377,22 +377,4 @@ func TestTreesAreHeldAgainstLinks(t *testing.T) {
 		reduce()
 		return len(g.explain().Mismatches) == 0, nil
 	})
-}
-
-// lockedBuffer is a buffer that several goroutines write to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

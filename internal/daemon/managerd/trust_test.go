@@ -1,7 +1,6 @@
 package managerd_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
@@ -86,46 +86,19 @@ func (d trust) dial(f *fabric, role pki.Role, name string) *rpc.ManagerClient {
 	return c
 }
 
-// journal is a log that several goroutines write to, and that reports when a
-// text has come.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-	more chan struct{}
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	select {
-	case j.more <- struct{}{}:
-	default:
-	}
-	return j.text.Write(p)
-}
-
-func (j *journal) has(text string) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return strings.Contains(j.text.String(), text)
-}
-
-func (j *journal) await(ctx context.Context, t *testing.T, text string) {
+// awaitLog waits until a text is in a log.
+func awaitLog(ctx context.Context, t *testing.T, log *logtest.Log, text string) {
 	t.Helper()
-	for !j.has(text) {
-		select {
-		case <-j.more:
-		case <-ctx.Done():
-			t.Fatalf("no %q in the log:\n%s", text, j.text.String())
-		}
+	if !log.Await(ctx, text) {
+		t.Fatalf("no %q in the log:\n%s", text, log)
 	}
 }
 
 // newTrustedFabric is startFabric where everybody has a certificate of d's, as
 // far as adjust does not give another.
-func newTrustedFabric(t *testing.T, d trust, adjust func(*managerd.Config, map[string]*agentd.Config)) (*fabric, *journal) {
+func newTrustedFabric(t *testing.T, d trust, adjust func(*managerd.Config, map[string]*agentd.Config)) (*fabric, *logtest.Log) {
 	t.Helper()
-	log := &journal{more: make(chan struct{}, 1)}
+	log := new(logtest.Log)
 	f := startFabric(t, func(c *managerd.Config, agents map[string]*agentd.Config) {
 		c.Trust, c.Log = d.source(pki.Manager, "m"), slog.New(slog.NewTextHandler(log, nil))
 		for name, a := range agents {
@@ -252,8 +225,8 @@ func TestAnAgentWithAnothersNameIsNotMet(t *testing.T) {
 		agents[stranger].Trust = other.source(pki.Agent, stranger)
 	})
 	ctx := testContext(t)
-	log.await(ctx, t, "it is tributary://agent/spine-1, wanted is tributary://agent/leaf-0")
-	log.await(ctx, t, "not of a trusted authority: tributary://agent/leaf-1")
+	awaitLog(ctx, t, log, "it is tributary://agent/spine-1, wanted is tributary://agent/leaf-0")
+	awaitLog(ctx, t, log, "not of a trusted authority: tributary://agent/leaf-1")
 	f.eventually("the honest one is met", func(ctx context.Context) (bool, error) {
 		s, err := f.switchState(ctx, honest)
 		return err == nil && s.Connected, err
@@ -336,7 +309,7 @@ func TestHostsAreHeldToTheirGroups(t *testing.T) {
 	if err := member.ReleaseGroup(ctx, id); err != nil {
 		t.Errorf("a member releases: %v", err)
 	}
-	log.await(ctx, t, "tributary://host/h1 calls DrainSwitch")
+	awaitLog(ctx, t, log, "tributary://host/h1 calls DrainSwitch")
 }
 
 func TestCertificatesAreOfTheRightHolder(t *testing.T) {

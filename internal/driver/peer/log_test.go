@@ -1,33 +1,18 @@
 package peer
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 )
 
-// lines is a log.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-// with returns the lines that have a text.
-func (l *lines) with(text string) (all []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.b.String()) {
+// with returns the lines of a log that have a text.
+func with(log *logtest.Log, text string) (all []string) {
+	for line := range strings.Lines(log.String()) {
 		if strings.Contains(line, text) {
 			all = append(all, line)
 		}
@@ -38,7 +23,7 @@ func (l *lines) with(text string) (all []string) {
 // TestStrangersDoNotFillTheLog: of many calls that are not taken there is one line, before
 // a second is over, and one after that. Each is a line of level Debug.
 func TestStrangersDoNotFillTheLog(t *testing.T) {
-	var log lines
+	var log logtest.Log
 	a, _ := newTown().settle(t, "a", 1, func(c *Config) {
 		c.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -60,26 +45,26 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		defer a.notTaken.mu.Unlock()
 		return a.notTaken.count == callers-1
 	})
-	if got := log.with("level=DEBUG"); len(got) != callers {
+	if got := with(&log, "level=DEBUG"); len(got) != callers {
 		t.Errorf("%d lines of level Debug", len(got))
 	}
-	if got := log.with("level=INFO"); len(got) != 1 || !strings.Contains(got[0], "suppressed=0") {
+	if got := with(&log, "level=INFO"); len(got) != 1 || !strings.Contains(got[0], "suppressed=0") {
 		t.Errorf("within a second: %q", got)
 	}
 	second()
 	second()
-	if got := log.with("level=INFO"); len(got) != 2 || !strings.Contains(got[1], "suppressed=298") {
+	if got := with(&log, "level=INFO"); len(got) != 2 || !strings.Contains(got[1], "suppressed=298") {
 		t.Errorf("after that: %q", got)
 	}
 	a.notTaken.add(slog.Any("error", peering.ErrRefused))
-	if got := log.with("level=INFO"); len(got) != 3 {
+	if got := with(&log, "level=INFO"); len(got) != 3 {
 		t.Errorf("after a second without any: %q", got[2:])
 	}
 	a.notTaken.add(slog.Any("error", peering.ErrRefused))
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	if got := log.with("level=INFO"); len(got) != 4 {
+	if got := with(&log, "level=INFO"); len(got) != 4 {
 		t.Errorf("after the end: %q", got[3:])
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -77,7 +78,7 @@ func join(t *testing.T, server, client *pki.Source) (s, c side) {
 // other's certificate.
 func TestConnectionsEndWithTheirCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log logged
+		var log logtest.Log
 		a := newAuthority(t)
 		server := issue(t, a, agentID, -time.Hour, 48*time.Hour).load(t, slog.New(slog.NewTextHandler(&log, nil)))
 		client := issue(t, a, managerID, -time.Hour, time.Hour).load(t, nil)
@@ -212,8 +213,8 @@ func listOf(t *testing.T, a *pki.Authority, next time.Duration, certs ...string)
 	return text
 }
 
-// entryOf is that of a certificate's file in a list.
-func entryOf(t *testing.T, file string) x509.RevocationListEntry {
+// certOf is the certificate of a file.
+func certOf(t *testing.T, file string) *x509.Certificate {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -224,7 +225,13 @@ func entryOf(t *testing.T, file string) x509.RevocationListEntry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x509.RevocationListEntry{SerialNumber: cert.SerialNumber, RevocationTime: time.Now()}
+	return cert
+}
+
+// entryOf is that of a certificate's file in a list.
+func entryOf(t *testing.T, file string) x509.RevocationListEntry {
+	t.Helper()
+	return x509.RevocationListEntry{SerialNumber: certOf(t, file).SerialNumber, RevocationTime: time.Now()}
 }
 
 // withLists loads f with a file of revocation lists.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 	"github.com/tributary-fabric/tributary/internal/driver/secretfile"
 )
@@ -144,7 +145,7 @@ func TestARenewedKeyThatIsExposed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)
 		f := issue(t, a, agentID, -time.Hour, 24*time.Hour)
-		var log logged
+		var log logtest.Log
 		s := f.load(t, slog.New(slog.NewTextHandler(&log, nil)))
 		agent, _ := join(t, s, issue(t, a, managerID, -time.Hour, 24*time.Hour).load(t, nil))
 		defer follow(agent).release()

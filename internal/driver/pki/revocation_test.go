@@ -12,13 +12,13 @@ import (
 	"errors"
 	"log/slog"
 	"math/big"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -51,15 +51,7 @@ func TestRevokedCertificatesAreRefused(t *testing.T) {
 func TestListsOfOthersDoNotCount(t *testing.T) {
 	a := newAuthority(t)
 	own, other := issue(t, a, agentID, -time.Hour, time.Hour), issue(t, a, managerID, -time.Hour, time.Hour)
-	text, err := os.ReadFile(other.cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode(text)
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := certOf(t, other.cert)
 	root, _ := pem.Decode(a.PEM())
 	named, err := x509.ParseCertificate(root.Bytes)
 	if err != nil {
@@ -148,7 +140,7 @@ func TestBrokenLists(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", name, s, err, c.says)
 		}
 		write(t, lists, whole)
-		var log logged
+		var log logtest.Log
 		server := own.withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
 		write(t, lists, c.text)
 		for range 2 {
@@ -173,7 +165,7 @@ func TestAnOverdueListStaysInForce(t *testing.T) {
 		bad, good := issue(t, a, managerID, -time.Hour, 24*time.Hour), issue(t, a, hostID, -time.Hour, 24*time.Hour)
 		lists := filepath.Join(t.TempDir(), "revoked.pem")
 		revoke(t, lists, a, time.Hour, bad.cert)
-		var log logged
+		var log logtest.Log
 		server := issue(t, a, agentID, -time.Hour, 24*time.Hour).withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
 		if due := server.ListsDue(); time.Until(due).Round(time.Minute) != time.Hour {
 			t.Errorf("due %v", due)
@@ -257,7 +249,7 @@ func TestAnOlderListDoesNotReplaceANewerOne(t *testing.T) {
 	}
 	clients := []*pki.Source{first.load(t, nil), second.load(t, nil), clientOfB}
 	write(t, lists, number(a, 2, first.cert))
-	var log logged
+	var log logtest.Log
 	server := own.withLists(t, lists, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, c := range []struct {
 		what    string

@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/driver/pki"
 )
 
@@ -25,12 +26,12 @@ type bubble struct {
 	authority authority
 	listener  *bufconn.Listener
 	server    *Server
-	log       *journal
+	log       *logtest.Log
 	revoked   string // file of revocation lists
 }
 
 func newBubble(t *testing.T, s Services, l Limits) *bubble {
-	b := &bubble{T: t, authority: newAuthority(t), listener: bufconn.Listen(1 << 20), log: &journal{more: make(chan struct{}, 1)}}
+	b := &bubble{T: t, authority: newAuthority(t), listener: bufconn.Listen(1 << 20), log: new(logtest.Log)}
 	b.revoked = filepath.Join(t.TempDir(), "revoked.pem")
 	b.revoke()
 	files := b.issue(pki.Identity{Role: pki.Manager, Name: "m"}, 1000*time.Hour)

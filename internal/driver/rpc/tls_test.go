@@ -1,7 +1,6 @@
 package rpc
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,13 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	gnmi "github.com/openconfig/gnmi/proto/gnmi"
 	"google.golang.org/grpc"
 
+	"github.com/tributary-fabric/tributary/internal/check/logtest"
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
@@ -79,47 +78,10 @@ func (a authority) forced(role pki.Role, name string, from, until time.Duration)
 	return &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true}
 }
 
-// journal is a log that several goroutines write to.
-type journal struct {
-	more chan struct{} // has room for one: something was written
-
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	select {
-	case j.more <- struct{}{}:
-	default:
-	}
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-// await waits until text is in the log: a server logs after its client has
-// heard.
-func (j *journal) await(ctx context.Context, text string) bool {
-	for !strings.Contains(j.String(), text) {
-		select {
-		case <-j.more:
-		case <-ctx.Done():
-			return false
-		}
-	}
-	return true
-}
-
 // serveTrusted serves with a manager's certificate.
-func serveTrusted(t *testing.T, a authority, s Services) (*Server, *journal) {
+func serveTrusted(t *testing.T, a authority, s Services) (*Server, *logtest.Log) {
 	t.Helper()
-	j := &journal{more: make(chan struct{}, 1)}
+	j := new(logtest.Log)
 	c := ServerConfig{TLS: a.source(pki.Manager, "m").Server(), Log: slog.New(slog.NewTextHandler(j, nil))}
 	listener, err := Listen("127.0.0.1:0", c)
 	if err != nil {
@@ -167,7 +129,7 @@ func TestWithoutTrustNothingIsToBeHad(t *testing.T) {
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.here) {
 			t.Errorf("%s: %v, want one with %q", name, err, c.here)
 		}
-		if !log.await(testContext(t), c.there) {
+		if !log.Await(testContext(t), c.there) {
 			t.Errorf("%s: the server's log has no %q: %s", name, c.there, log)
 		}
 	}
