@@ -58,7 +58,7 @@ func Manager(ctx context.Context, fabric, kept string, c managerd.Config) (err e
 // Agent runs the agent of a switch of the fabric in a file until ctx ends. Its
 // trees lose the given share of the packets that they send. A measured one
 // serves a gauge.
-func Agent(ctx context.Context, fabric, name, listen string, loss float64, measured bool, log *slog.Logger) (err error) {
+func Agent(ctx context.Context, fabric, name, listen string, loss float64, kernel agentd.Kernel, measured bool, log *slog.Logger) (err error) {
 	g, err := topology.ReadFile(fabric)
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func Agent(ctx context.Context, fabric, name, listen string, loss float64, measu
 	}
 	d, err := agentd.Start(agentd.Config{
 		Switch: name, Capability: g.Capability(n), Listen: listen, Data: netip.IPv4Unspecified(), AllowPlaintext: true,
-		Interfaces: nic.System(), Faults: transport.Faults{Loss: loss, Seed: SeedOf(name)}, Log: log,
+		Interfaces: nic.System(), Kernel: kernel, Faults: transport.Faults{Loss: loss, Seed: SeedOf(name)}, Log: log,
 	})
 	if err != nil {
 		return err

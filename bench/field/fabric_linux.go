@@ -52,6 +52,7 @@ type Config struct {
 	TLS       bool      // hosts have certificates
 	Model     string    // file of the manager's cost model; empty: the default
 	Loss      float64   // share of the packets of trees that is lost wherever one is sent
+	Kernel    bool      // switches reduce in their kernels
 	Verbose   bool      // the processes report what they do
 	Log       io.Writer // what processes say on standard error, line by line; nil: nobody hears it
 
@@ -212,7 +213,7 @@ func (f *Fabric) StartAgent(name string) (err error) {
 		return fmt.Errorf("%w: switch %q", netlab.ErrUnknown, name)
 	}
 	cmd := f.command(roleSwitch, name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
-		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss())
+		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss(), fmt.Sprintf("--kernel=%t", f.cfg.Kernel))
 	f.agents[name], err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
 	return err
 }

@@ -102,6 +102,7 @@ type contest struct {
 	programs map[*peer]string
 
 	fabric *field.Fabric
+	kernel *field.Fabric // whose switches reduce in their kernels; nil: there is none
 	all    []*contestant
 	wrong  int // turns with wrong results
 }
@@ -113,6 +114,7 @@ type contestant struct {
 	left          string
 	algorithm     schedule.Algorithm // of a way; Auto: none
 	isTree        bool               // it is a way by a tree
+	onKernel      bool               // it is on the fabric whose switches reduce in their kernels
 
 	// Of the row that is under way:
 	iterations, warmup int // of a turn; 0: not known yet
@@ -150,11 +152,22 @@ func (k *contest) on(fc field.Config, rows []Row, chosen []*peer, take func(*rep
 		return err
 	}
 	defer func() { err = errors.Join(err, k.fabric.Close()) }()
+	if k.cfg.Kernel {
+		second := fc
+		second.Kernel, second.Lab.Prefix = true, fc.Lab.Prefix+"k"
+		if k.kernel, err = field.Start(second); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, k.kernel.Close()) }()
+	}
 	dir, err := os.MkdirTemp(k.dir, "")
 	if err != nil {
 		return err
 	}
 	defer k.dismiss()
+	if err := k.inviteKernel(fc); err != nil {
+		return err
+	}
 	if err := k.invite(&site{fabric: k.fabric, prefix: fc.Lab.Prefix, dir: dir, node: fc.Program}, chosen); err != nil {
 		return err
 	}
@@ -195,6 +208,27 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 			}
 		}
 	}
+	return nil
+}
+
+// inviteKernel starts Tributary on the second fabric.
+func (k *contest) inviteKernel(fc field.Config) error {
+	if k.kernel == nil {
+		return nil
+	}
+	dir, err := os.MkdirTemp(k.dir, "")
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeoutCause(k.ctx, k.cfg.Limit, fmt.Errorf("not started within %v (--limit)", k.cfg.Limit))
+	defer cancel()
+	s := &site{fabric: k.kernel, prefix: fc.Lab.Prefix + "k", dir: dir, node: fc.Program}
+	name := timing.Implementation + "-kernel"
+	own, err := s.seat(limited, name, s.own(k.args))
+	if err != nil {
+		return err
+	}
+	k.all = append(k.all, &contestant{name: name, variant: only, crew: own, onKernel: true})
 	return nil
 }
 
@@ -342,7 +376,11 @@ func (k *contest) look(c *contestant) (func() (time.Duration, error), error) {
 	if !c.isOwn() {
 		return func() (time.Duration, error) { return 0, nil }, nil
 	}
-	shut, err := k.fabric.LookAtSwitches()
+	fabric := k.fabric
+	if c.onKernel {
+		fabric = k.kernel
+	}
+	shut, err := fabric.LookAtSwitches()
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,8 @@ type Config struct {
 	// Protected adds Tributary in switches with plain, with authenticated and with encrypted packets, each
 	// on a communicator of its own.
 	Protected bool
+	// Kernel adds Tributary on a second fabric, whose switches reduce in their kernels.
+	Kernel bool
 	// SkipMissing leaves out peers that are not installed.
 	SkipMissing bool
 }

@@ -69,11 +69,11 @@ usable the agent offers nothing, and "offload-manager switch list" shows why.`,
 	flags.SortFlags = false
 	flags.StringVar(&path, "config", "", "configuration `file`")
 	flags.String("listen", "", "`address` (host:port) for managers")
-	flags.String("pipeline", "", "data plane: soft (in the agent) or p4 (a P4 target)")
+	flags.String("pipeline", "", "data plane: soft (in the agent), kernel (in the switch's kernel), auto (kernel where it loads) or p4 (a P4 target)")
 	flags.String("p4runtime", "", "`address` (host:port, or unix:/path) of the P4 target's P4Runtime server")
 	_ = cmd.MarkFlagRequired("config") // its only error is that there is no such flag
 	process.LogFlags(cmd)
-	process.Choices(cmd, "pipeline", "soft", "p4")
+	process.Choices(cmd, "pipeline", "auto", "soft", "kernel", "p4")
 	return cmd
 }
 

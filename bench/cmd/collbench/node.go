@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tributary-fabric/tributary/bench/field"
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/daemon/managerd"
 	"github.com/tributary-fabric/tributary/internal/daemon/settings"
 	"github.com/tributary-fabric/tributary/pathsel"
@@ -51,6 +52,7 @@ func newNodeManager(verbose *bool) *cobra.Command {
 func newNodeAgent(verbose *bool) *cobra.Command {
 	var fabric, name, listen string
 	var loss float64
+	var isKernel bool
 	var measured bool
 	cmd := &cobra.Command{
 		Use: "agent", Short: "Be the agent of a switch", Args: cobra.NoArgs,
@@ -58,12 +60,17 @@ func newNodeAgent(verbose *bool) *cobra.Command {
 			if err := checkLoss(loss); err != nil {
 				return err
 			}
-			return field.Agent(cmd.Context(), fabric, name, listen, loss, measured, newLogger(cmd, *verbose))
+			kernel := agentd.NoKernel
+			if isKernel {
+				kernel = agentd.NeedsKernel
+			}
+			return field.Agent(cmd.Context(), fabric, name, listen, loss, kernel, measured, newLogger(cmd, *verbose))
 		},
 	}
 	cmd.Flags().StringVar(&fabric, "topology", "", "`file` of the fabric")
 	cmd.Flags().StringVar(&name, "switch", "", "`name` of the switch")
 	cmd.Flags().StringVar(&listen, "listen", "", "`address` to listen on")
+	cmd.Flags().BoolVar(&isKernel, "kernel", false, "reduce in the kernel")
 	cmd.Flags().Float64Var(&loss, "loss", 0, "`share` of the packets that is lost")
 	cmd.Flags().BoolVar(&measured, "gauge", false, "serve a gauge on file descriptor 3")
 	return cmd

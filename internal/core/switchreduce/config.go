@@ -47,6 +47,8 @@ type Config struct {
 
 	Protection wire.Protection // of packets on all edges; the core sees plain ones
 
+	FastPath FastPath // what reduces beside the core, if not nil; the driver's
+
 	Probes int           // unanswered probes to the parent after which children are answered Lost; 0: never
 	Lease  time.Duration // after which an epoch without any packet is dropped; 0: never
 }

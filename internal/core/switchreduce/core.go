@@ -41,6 +41,7 @@ type Output struct {
 	Sends   []Send
 	Expired []uint32 // epochs whose lease ran out: the core has dropped them
 	Retired []uint32 // epochs of which a Retire was taken: nothing is sent in them after this
+	Begun   []uint32 // epochs of which a packet was admitted for the first time: their fast paths may take packets from now on, and no earlier one's
 
 	// TakesBatches, which the caller sets and Reset keeps, says that it sends Batches,
 	// too, after the Sends. Otherwise there are none: each of their packets is a
@@ -51,7 +52,7 @@ type Output struct {
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], Retired: o.Retired[:0], TakesBatches: o.TakesBatches, Batches: o.Batches[:0]}
+	*o = Output{Sends: o.Sends[:0], Expired: o.Expired[:0], Retired: o.Retired[:0], Begun: o.Begun[:0], TakesBatches: o.TakesBatches, Batches: o.Batches[:0]}
 }
 
 // Core is the switch side of one tree of one group, in all of its epochs. It
@@ -166,6 +167,14 @@ func (c *Core) receive(now core.Time, in *Input, out *Output) {
 	e := p.epoch
 	e.renew(now)
 	e.took(p)
+	if !e.begun {
+		e.begun = true
+		out.Begun = append(out.Begun, e.Epoch)
+	}
+	if e.FastPath != nil && !c.own(now, e, p, out) {
+		c.drop(DropLate)
+		return
+	}
 	switch p.Type {
 	case wire.Contribution:
 		c.contribution(now, p, out)

@@ -14,6 +14,8 @@ type epoch struct {
 	lease   core.Time // when its lease runs out
 	sent    core.Time // when something last went to the parent
 	ended   bool      // a later epoch has begun: its packets are dropped
+	begun   bool      // a packet of it was admitted
+	taken   uint64    // by its fast path, when the lease was last looked at
 
 	traffic []Traffic // by child index, then the parent's
 }
@@ -102,7 +104,7 @@ func (c *Core) retire(number uint32) {
 // expire forgets the epochs whose lease has run out.
 func (c *Core) expire(now core.Time, out *Output) {
 	for i := 0; i < len(c.epochs); {
-		if now >= c.epochs[i].lease {
+		if e := &c.epochs[i]; now >= e.lease && !e.inUse(now) {
 			c.counters.Expired++
 			c.lapse(i, out)
 			c.last.epoch = nil

@@ -23,6 +23,16 @@ import (
 // ErrConfig is wrapped by the errors of Config.Validate.
 var ErrConfig = errors.New("agentd: invalid configuration")
 
+// Kernel says whether a switch's kernel reduces packets of trees before the agent has them.
+type Kernel uint8
+
+// The uses of a kernel.
+const (
+	NoKernel    Kernel = iota // the agent reduces by itself
+	AnyKernel                 // the kernel reduces if it can: otherwise the agent does, and logs why
+	NeedsKernel               // the agent does not start without it
+)
+
 // Config is what an agent is and where it can be reached.
 type Config struct {
 	Switch     string              // name of the switch in the topology
@@ -40,6 +50,9 @@ type Config struct {
 
 	// Target is a P4 target that reduces. nil: the agent reduces by itself.
 	Target *pipeline.Target
+
+	// Kernel is whether, without a Target, the switch's kernel reduces what it can.
+	Kernel Kernel
 
 	// Ports are those of the Target that are interfaces of this machine, beside its
 	// own: what these do not say comes from the interface, and addresses and routes

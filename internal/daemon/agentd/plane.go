@@ -8,8 +8,10 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core/agent"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
+	"github.com/tributary-fabric/tributary/internal/driver/dataplane/kernel"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/soft"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/p4rt"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
@@ -95,7 +97,32 @@ func (d *Daemon) newPlane() (dataplane.Plane, error) {
 	}
 	c := d.cfg.soft()
 	c.Clock, c.Log, c.Notify = d.clock, d.log, notify
+	accelerator, err := d.accelerator()
+	if err != nil {
+		return nil, err
+	}
+	c.Accelerator = accelerator
 	return soft.New(c)
+}
+
+// accelerator makes what reduces before the agent does, if anything is to.
+func (d *Daemon) accelerator() (soft.Accelerator, error) {
+	if d.cfg.Kernel == NoKernel {
+		return nil, nil
+	}
+	interfaces := d.cfg.Interfaces
+	if interfaces == nil {
+		interfaces = nic.System()
+	}
+	o, err := kernel.New(kernel.Config{Data: d.cfg.Data, Interfaces: interfaces, Log: d.log})
+	if err == nil {
+		return o, nil
+	}
+	if d.cfg.Kernel == NeedsKernel {
+		return nil, err
+	}
+	d.log.Info("the agent reduces by itself, not the kernel", slog.Any("reason", err))
+	return nil, nil
 }
 
 // act does what the agent core wants of a tree, in its loop.

@@ -34,7 +34,7 @@ type Agent struct {
 	ReceiveBuffer int                // bytes; 0: the default of package soft
 	Without       transport.Features // that the trees' sockets are to do without
 	PrepareLease  time.Duration      // 0: the core's default
-	Pipeline      string             // PipelineSoft or PipelineP4
+	Pipeline      string             // one of those of pipeline.go
 	Target        pipeline.Target
 	Ports         []portmap.Spec // of the target that are interfaces; its others are Target.Ports
 	TargetTLS     TargetTLS
@@ -68,7 +68,7 @@ func (d *reader) agent(top field, a *Agent) {
 		"receive-buffer": count(d, &a.ReceiveBuffer, 1, 1<<30),
 		"without":        parsed(d, &a.Without, parseFeatures),
 		"prepare-lease":  d.period(&a.PrepareLease),
-		"pipeline":       d.oneOf(&a.Pipeline, PipelineSoft, PipelineP4),
+		"pipeline":       d.oneOf(&a.Pipeline, pipelines...),
 		"p4runtime":      d.p4runtime(a),
 		"ports":          func(f field) { d.ports(f, a) },
 		"routes":         func(f field) { d.routes(f, a) },
@@ -167,6 +167,7 @@ func (a *Agent) Config() (agentd.Config, error) {
 		ReceiveBuffer: a.ReceiveBuffer, Without: a.Without, PrepareLease: a.PrepareLease, LLDP: a.LLDP.config(),
 	}
 	if a.Pipeline != PipelineP4 {
+		c.Kernel = kernels[a.Pipeline]
 		return c, nil
 	}
 	target := a.Target

@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 
+	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/pipeline"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/portmap"
 	"github.com/tributary-fabric/tributary/internal/ground/document"
@@ -16,14 +18,20 @@ import (
 
 // What reduces in a switch.
 const (
-	PipelineSoft = "soft" // the agent
-	PipelineP4   = "p4"   // a P4 target beside it
+	PipelineAuto   = "auto"   // the switch's kernel where it can, otherwise the agent
+	PipelineSoft   = "soft"   // the agent
+	PipelineKernel = "kernel" // the switch's kernel; the agent has what that does not take
+	PipelineP4     = "p4"     // a P4 target beside the agent
 )
+
+var pipelines = []string{PipelineAuto, PipelineSoft, PipelineKernel, PipelineP4}
+
+var kernels = map[string]agentd.Kernel{PipelineAuto: agentd.AnyKernel, PipelineKernel: agentd.NeedsKernel}
 
 // CheckPipeline reports whether a name is that of a pipeline.
 func CheckPipeline(name string) error {
-	if name != PipelineSoft && name != PipelineP4 {
-		return fmt.Errorf("%q is not one of %s, %s: %w", name, PipelineSoft, PipelineP4, topology.ErrField)
+	if !slices.Contains(pipelines, name) {
+		return fmt.Errorf("%q is not one of %s: %w", name, strings.Join(pipelines, ", "), topology.ErrField)
 	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
-	"github.com/tributary-fabric/tributary/topology"
 )
 
 // ErrConfig is wrapped by the errors of Config.Validate.
@@ -36,6 +35,7 @@ type Config struct {
 	Chunk         int                // largest payload of a packet, in bytes
 	Without       transport.Features // that the sockets are to do without
 	Faults        transport.Faults   // each socket has a seed of its own
+	Accelerator   Accelerator        // nil: the agent reduces all by itself; the plane closes it
 	Clock         runner.Clock
 	Log           *slog.Logger
 	Notify        func(dataplane.Event)
@@ -109,11 +109,12 @@ func (p *Plane) Install(socket uint64, c *switchreduce.Config) {
 		p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err})
 		return
 	}
+	c, reducer := t.accelerate(c)
 	// A loop takes what it gets before packets that came later. Its error is
 	// that the tree has failed, which its watcher reports, too, but it may have
 	// done so before the epoch was there.
 	err := t.loop.Post(context.Background(), switchreduce.Input{Kind: switchreduce.Install, Config: c})
-	p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: topology.SoftwareReducer()})
+	p.cfg.Notify(dataplane.Installed{Socket: socket, Epoch: c.Epoch, Err: err, Reducer: reducer})
 }
 
 // Retire implements dataplane.Plane.
@@ -136,7 +137,10 @@ func (p *Plane) Shut(socket uint64) {
 	}
 	t.end()
 	last := t.core.Counters() // nobody else touches the core any more
-	counted := t.notify(&last)
+	counted := t.notify(&last, nil)
+	if a := p.cfg.Accelerator; a != nil {
+		a.Shut(t.port)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.trees, socket)
@@ -147,6 +151,9 @@ func (p *Plane) Shut(socket uint64) {
 func (p *Plane) Close() {
 	for _, t := range p.list() {
 		t.end()
+	}
+	if a := p.cfg.Accelerator; a != nil {
+		a.Close()
 	}
 }
 

@@ -27,6 +27,7 @@ type tree struct {
 	plane  *Plane
 	socket uint64
 	group  uint32
+	port   uint16
 
 	conn     *sealed.Conn
 	udp      *transport.UDP     // beneath conn
@@ -42,7 +43,7 @@ func (p *Plane) newTree(socket uint64, group uint32) (*tree, error) {
 		return nil, err
 	}
 	t := &tree{
-		plane: p, socket: socket, group: group, conn: sealed.Over(conn), udp: udp, core: switchreduce.New(),
+		plane: p, socket: socket, group: group, port: udp.LocalAddr().Port(), conn: sealed.Over(conn), udp: udp, core: switchreduce.New(),
 	}
 	t.loop, err = runner.Start(runner.Config[switchreduce.Input, switchreduce.Output]{
 		Core: t.core, Clock: p.cfg.Clock, Ended: t.failed,
@@ -133,15 +134,28 @@ func (t *tree) send(out *switchreduce.Output) {
 		t.messages = append(t.messages, transport.Message{To: r.To, Body: r.Packets, Size: r.Size})
 	}
 	t.flush()
+	if a := t.plane.cfg.Accelerator; a != nil {
+		for _, epoch := range out.Begun {
+			a.Begin(t.port, epoch)
+		}
+	}
 	for _, epoch := range out.Retired {
-		t.conn.Retire(epoch)
+		t.retire(epoch)
 	}
 	for _, epoch := range out.Expired {
-		t.conn.Retire(epoch)
+		t.retire(epoch)
 		t.plane.forget(t, epoch)
 		t.plane.cfg.Notify(dataplane.Ended{Socket: t.socket, Epoch: epoch})
 	}
 	out.Reset()
+}
+
+// retire forgets what is kept of an epoch beside the core.
+func (t *tree) retire(epoch uint32) {
+	t.conn.Retire(epoch)
+	if a := t.plane.cfg.Accelerator; a != nil {
+		a.Retire(t.port, epoch)
+	}
 }
 
 // flush sends the messages.
@@ -193,7 +207,7 @@ func (t *tree) counters(ctx context.Context) (rpc.TreeCounters, []switchreduce.E
 	if err != nil {
 		return rpc.TreeCounters{}, nil, err
 	}
-	return t.notify(&c), epochs, nil
+	return t.notify(&c, epochs), epochs, nil
 }
 
 // addRefused counts packets whose tag is wrong as forged, beside those with another cookie.
@@ -207,8 +221,9 @@ func (t *tree) addRefused(e *switchreduce.EpochTraffic) {
 	}
 }
 
-// notify returns c, and what the socket has counted, by name.
-func (t *tree) notify(c *switchreduce.Counters) rpc.TreeCounters {
+// notify returns c, and what the socket has counted, by name. It adds to epochs what the
+// accelerator has counted.
+func (t *tree) notify(c *switchreduce.Counters, epochs []switchreduce.EpochTraffic) rpc.TreeCounters {
 	n := t.conn.Counters()
 	counted := rpc.TreeCounters{
 		Group:     t.group,
@@ -221,5 +236,8 @@ func (t *tree) notify(c *switchreduce.Counters) rpc.TreeCounters {
 	dataplane.AddEvent(&counted, "write-calls", n.WriteCalls)
 	dataplane.AddEvent(&counted, "wait-calls", n.WaitCalls)
 	counted.Drops["unauthentic"] = t.conn.Refused()
+	if a := t.plane.cfg.Accelerator; a != nil {
+		a.Count(t.port, &counted, epochs)
+	}
 	return counted
 }

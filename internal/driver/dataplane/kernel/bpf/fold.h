@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// Reductions: an area's payload into that of a packet at the same place.
+#pragma once
+
+#include "tree.h"
+
+// The functions of docs/protocol.md, here for 4 or 8 bytes, signed or unsigned.
+#define F_SUM 1
+#define F_PRODUCT 2
+#define F_MIN 3
+#define F_MAX 4
+#define F_BAND 5
+#define F_BOR 6
+#define F_BXOR 7
+#define F_LAND 8
+#define F_LOR 9
+#define F_LXOR 10
+
+#define OP_WIDE 16
+#define OP_UNSIGNED 32
+
+#define BLOCK 64                       // bytes of which the bounds are checked at once
+#define BLOCKS (MAX_PACKET / BLOCK + 1) // of the largest payload
+
+// FOLD makes a function that reduces size bytes of the area a's payload into those at
+// offset of the packet: whole blocks first, then element by element. It returns 0, or
+// -1 for what does not fit.
+#define FOLD_BY(name, type, expression, ...)                                                     \
+	__noinline int name(struct __sk_buff *skb, __u32 offset, __u32 size, struct area *a __VA_OPT__(,) __VA_ARGS__) \
+	{                                                                                        \
+		if (!a || offset > 0xf000 || size > MAX_PACKET - HEADER)                              \
+			return -1;                                                                        \
+		void *end = (void *)(long)skb->data_end;                                              \
+		void *at = (void *)(long)skb->data + offset;                                          \
+		__u32 done = 0;                                                                       \
+		for (int b = 0; b < BLOCKS && done + BLOCK <= size; b++, done += BLOCK) {              \
+			type *x = at + b * BLOCK;                                                         \
+			type *y = (void *)a->packet + HEADER + b * BLOCK;                                 \
+			if ((void *)x + BLOCK > end || (b + 1) * BLOCK + HEADER > MAX_PACKET)               \
+				return -1;                                                                    \
+			_Pragma("unroll") for (int i = 0; i < BLOCK / (int)sizeof(type); i++)               \
+			{                                                                                 \
+				type p = x[i], q = y[i];                                                      \
+				x[i] = expression;                                                            \
+			}                                                                                 \
+		}                                                                                     \
+		for (int i = 0; i < BLOCK / (int)sizeof(type) && done < size; i++, done += sizeof(type)) { \
+			if (done > MAX_PACKET - HEADER - sizeof(type))                                    \
+				return -1;                                                                    \
+			type *x = at + done;                                                              \
+			if ((void *)(x + 1) > end)                                                        \
+				return -1;                                                                    \
+			type p = *x, q = *(type *)((void *)a->packet + HEADER + done);                    \
+			*x = expression;                                                                  \
+		}                                                                                     \
+		return 0;                                                                             \
+	}
+
+#define FOLD(name, type, expression) FOLD_BY(name, type, expression)
+
+FOLD(sum32, __u32, p + q)
+FOLD(sum64, __u64, p + q)
+FOLD(product32, __u32, p *q)
+FOLD(product64, __u64, p *q)
+FOLD(min_s32, __s32, p < q ? p : q)
+FOLD(min_s64, __s64, p < q ? p : q)
+FOLD(min_u32, __u32, p < q ? p : q)
+FOLD(min_u64, __u64, p < q ? p : q)
+FOLD(max_s32, __s32, p > q ? p : q)
+FOLD(max_s64, __s64, p > q ? p : q)
+FOLD(max_u32, __u32, p > q ? p : q)
+FOLD(max_u64, __u64, p > q ? p : q)
+FOLD(band32, __u32, p &q)
+FOLD(bor32, __u32, p | q)
+FOLD(bxor32, __u32, p ^ q)
+FOLD(land32, __u32, (p != 0) & (q != 0))
+FOLD(lor32, __u32, (p | q) != 0)
+FOLD(lxor32, __u32, (p != 0) ^ (q != 0))
+FOLD(land64, __u64, (p != 0) & (q != 0))
+FOLD(lor64, __u64, (p | q) != 0)
+FOLD(lxor64, __u64, (p != 0) ^ (q != 0))
+
+// Of block32: mantissas by whose exponents they are shifted.
+FOLD_BY(sum_shifted, __s32, (__s32)((__u32)p + (__u32)(q >> (shift & 31))), __u32 shift)
+FOLD_BY(shift_own, __s32, ((void)q, p >> (shift & 31)), __u32 shift)
+
+// fold reduces with an operation that can_fold has approved of.
+static __always_inline int fold(__u32 op, struct __sk_buff *skb, __u32 offset, __u32 size, struct area *a)
+{
+	switch (op) {
+	case F_SUM:
+	case F_SUM | OP_UNSIGNED:
+		return sum32(skb, offset, size, a);
+	case F_SUM | OP_WIDE:
+	case F_SUM | OP_WIDE | OP_UNSIGNED:
+		return sum64(skb, offset, size, a);
+	case F_PRODUCT:
+	case F_PRODUCT | OP_UNSIGNED:
+		return product32(skb, offset, size, a);
+	case F_PRODUCT | OP_WIDE:
+	case F_PRODUCT | OP_WIDE | OP_UNSIGNED:
+		return product64(skb, offset, size, a);
+	case F_MIN:
+		return min_s32(skb, offset, size, a);
+	case F_MIN | OP_WIDE:
+		return min_s64(skb, offset, size, a);
+	case F_MIN | OP_UNSIGNED:
+		return min_u32(skb, offset, size, a);
+	case F_MIN | OP_WIDE | OP_UNSIGNED:
+		return min_u64(skb, offset, size, a);
+	case F_MAX:
+		return max_s32(skb, offset, size, a);
+	case F_MAX | OP_WIDE:
+		return max_s64(skb, offset, size, a);
+	case F_MAX | OP_UNSIGNED:
+		return max_u32(skb, offset, size, a);
+	case F_MAX | OP_WIDE | OP_UNSIGNED:
+		return max_u64(skb, offset, size, a);
+	}
+	switch (op & ~OP_UNSIGNED) {
+	case F_BAND:
+	case F_BAND | OP_WIDE:
+		return band32(skb, offset, size, a);
+	case F_BOR:
+	case F_BOR | OP_WIDE:
+		return bor32(skb, offset, size, a);
+	case F_BXOR:
+	case F_BXOR | OP_WIDE:
+		return bxor32(skb, offset, size, a);
+	case F_LAND:
+		return land32(skb, offset, size, a);
+	case F_LOR:
+		return lor32(skb, offset, size, a);
+	case F_LXOR:
+		return lxor32(skb, offset, size, a);
+	case F_LAND | OP_WIDE:
+		return land64(skb, offset, size, a);
+	case F_LOR | OP_WIDE:
+		return lor64(skb, offset, size, a);
+	case F_LXOR | OP_WIDE:
+		return lxor64(skb, offset, size, a);
+	}
+	return -1;
+}

@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
+// Reduces the packets of trees as they come in by a port of the switch. doc.go has the
+// rules; docs/protocol.md the packets. What it does not take goes on to the agent's
+// socket, at any time before a packet has been changed: the agent then takes the slots
+// over, with all that is held here.
+#include "fold.h"
+
+#define UDP_AT (ETH_HLEN + sizeof(struct iphdr))
+#define FIRST (UDP_AT + sizeof(struct udphdr)) // offset of the first packet of a train
+#define MAX_TRAIN 64                           // packets
+
+#define CONTRIBUTION 0x11 // version and type
+#define RESULT 0x12
+#define SINK 0x02
+
+#define ALLREDUCE 1
+#define BARRIER 4
+#define BLOCK32 9
+
+#define OP_NONE 0    // a barrier
+#define OP_BLOCK 64  // a sum of block32
+#define OP_OTHER 255 // the agent's
+
+enum { UP = -1, TAKEN = 2 }; // TCX_NEXT, TCX_DROP
+
+// header is that of docs/protocol.md.
+struct header {
+	__u8 type, flags;
+	__be16 child;
+	__be32 group, epoch;
+	__u8 cookie[6];
+	__u8 reserved;
+	__s8 exponent;
+	__be32 chunk, elements;
+	__be16 operation, chunk_elements;
+	__be32 function, lowest;
+};
+_Static_assert(sizeof(struct header) == HEADER, "header");
+
+// train is what a program knows of its packets: one, or as many of equal size as segmentation or
+// receive offload has put together, of which the last may be shorter.
+struct train {
+	struct __sk_buff *skb;
+	struct tree *tree;
+	void *words, *areas; // maps of the epoch
+	__u32 total;         // bytes of all packets
+	__u32 segment;       // bytes of each
+	__u32 first;         // number of the first
+	__u32 neighbour;     // who sent it: a child, or the parent, tree->children
+	__u32 op;
+	__u32 taken, completed, late, duplicate;
+	__u32 up; // the agent is to have it
+	__be32 own;  // address and port of this switch that it was sent to
+	__be16 port;
+	struct header head; // of the first
+};
+
+static __always_inline __u32 count_at(struct tree *t, __u32 count) { return t->mask + 1 + count; }
+
+static __always_inline void add(struct train *t, __u32 count, __u64 n)
+{
+	__u32 at = count_at(t->tree, count);
+	__u64 *c = bpf_map_lookup_elem(t->words, &at);
+	if (c && n)
+		__sync_fetch_and_add(c, n);
+}
+
+static __always_inline void traffic(struct train *t, __u32 neighbour, __u32 count, __u64 n)
+{
+	add(t, COUNTS + neighbour * TRAFFIC_COUNTS + count, n);
+}
+
+static __always_inline struct area *area_of(struct train *t, __u32 neighbour, __u32 number)
+{
+	__u32 at = neighbour * (t->tree->mask + 1) + (number & t->tree->mask);
+	return bpf_map_lookup_elem(t->areas, &at);
+}
+
+// operation returns what reduces packets with header h and size bytes of payload, and
+// OP_OTHER where the agent has to look at them.
+static __always_inline __u32 operation(const struct header *h, __u32 size)
+{
+	__u32 function = bpf_ntohl(h->function), elements = bpf_ntohs(h->chunk_elements);
+	__u32 type = bpf_ntohl(h->lowest) >> 24, f = function >> 24 & 15, width = 4, op;
+	if (h->flags != SINK || h->reserved)
+		return OP_OTHER;
+	if (function >> 28 == BARRIER)
+		return function << 4 || type || h->elements || elements || h->exponent || size ? OP_OTHER : OP_NONE;
+	if (function >> 28 != ALLREDUCE || function & 0xffffff || !elements || elements > bpf_ntohl(h->elements))
+		return OP_OTHER;
+	op = f;
+	switch (type) {
+	case 1:
+		break;
+	case 2:
+		op |= OP_WIDE, width = 8;
+		break;
+	case 3:
+		op |= OP_UNSIGNED;
+		break;
+	case 4:
+		op |= OP_WIDE | OP_UNSIGNED, width = 8;
+		break;
+	case BLOCK32:
+		if (f != F_SUM)
+			return OP_OTHER;
+		return elements * 4 == size ? OP_BLOCK : OP_OTHER;
+	default:
+		return OP_OTHER;
+	}
+	return f >= F_SUM && f <= F_LXOR && !h->exponent && elements * width == size ? op : OP_OTHER;
+}
+
+static __always_inline int same_cookie(const __u8 *a, const __u8 *b)
+{
+	const __u16 *x = (const void *)a, *y = (const void *)b;
+	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
+}
+
+// fits reports whether h is the header of packet i of the train, which has size bytes of
+// payload.
+static __always_inline int fits(const struct train *t, const struct header *h, __u32 i, __u32 size)
+{
+	const struct header *f = &t->head;
+	const __u64 *a = (const void *)h, *b = (const void *)f;
+	if (a[0] != b[0] || h->epoch != f->epoch || !same_cookie(h->cookie, f->cookie) ||
+	    h->reserved ||
+	    h->elements != f->elements || h->operation != f->operation || h->function != f->function ||
+	    h->lowest != f->lowest || bpf_ntohl(h->chunk) != t->first + i)
+		return 0;
+	if (i == 0)
+		return 1;
+	return (t->op == OP_BLOCK || !h->exponent) && operation(h, size) == t->op;
+}
+
+// agrees reports whether the packet that an area holds is of the same operation and chunk as h.
+static __always_inline int agrees(const struct area *a, const struct header *h)
+{
+	const struct header *o = (const void *)a->packet;
+	return o->elements == h->elements && o->operation == h->operation && o->chunk_elements == h->chunk_elements &&
+	       o->function == h->function && (bpf_ntohl(o->lowest) ^ bpf_ntohl(h->lowest)) >> 24 == 0;
+}
+
+static __always_inline __u64 read_once(__u64 *p) { return *(volatile __u64 *)p; }
+
+// load puts a packet into its area. It returns 1 if it has, 0 if the area has it or a
+// newer one, -1 if the agent has to look.
+static __always_inline int load(struct train *t, struct area *a, __u32 number, __u32 offset, __u32 size)
+{
+	__u64 was = read_once(&a->word);
+	__u32 state = (__u32)was;
+	__s32 ahead = number - NUMBER(was);
+	if (state == AREA_LOADING)
+		return -1;
+	if (state == AREA_HELD && ahead <= 0) {
+		if (ahead)
+			t->late++;
+		else
+			t->duplicate++;
+		return 0;
+	}
+	if (__sync_val_compare_and_swap(&a->word, was, WORD(number, AREA_LOADING)) != was)
+		return -1;
+	if (size < HEADER || size > MAX_PACKET || bpf_skb_load_bytes(t->skb, offset, a->packet, size)) {
+		__sync_lock_test_and_set(&a->word, 0);
+		return -1;
+	}
+	a->own = t->own;
+	a->size = size;
+	__sync_lock_test_and_set(&a->word, WORD(number, AREA_HELD));
+	return 1;
+}
+
+// contribute notes in a slot that a child has contributed. It returns 1 if that was the
+// last one, 0 if others are missing, -1 if the agent has to look, -2 if the slot
+// serves a newer number.
+static __always_inline int contribute(struct train *t, __u64 *word, __u32 number)
+{
+	__u32 all = (1u << t->tree->children) - 1, me = 1u << (t->neighbour & 15);
+	for (int tries = 0; tries < 16; tries++) {
+		__u64 was = read_once(word), is;
+		__u32 low = (__u32)was;
+		__s32 ahead = number - NUMBER(was);
+		if (!(low & SLOT_IN_USE) || ahead > 0) {
+			is = WORD(number, SLOT_IN_USE | me);
+		} else if (ahead < 0) {
+			return -2;
+		} else {
+			if (low & SLOT_AGENT)
+				return -1;
+			is = was | me;
+		}
+		if (__sync_val_compare_and_swap(word, was, is) == was)
+			return ((__u32)is & all) == all;
+	}
+	return -1;
+}
+
+// take_contribution is the step of a loop over the packets of a child's train.
+static long take_contribution(__u32 i, struct train *t)
+{
+	struct header h;
+	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
+	if (size > t->segment)
+		size = t->segment;
+	offset += FIRST;
+	t->up = 1; // unless all goes well
+	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
+		return 1;
+	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
+	struct area *a = area_of(t, t->neighbour, number);
+	if (!word || !a)
+		return 1;
+	int loaded = load(t, a, number, offset, size);
+	if (loaded < 0)
+		return 1;
+	if (!loaded) {
+		t->up = 0;
+		return 0;
+	}
+	int full = contribute(t, word, number);
+	if (full == -1)
+		return 1;
+	t->up = 0;
+	if (full == -2) {
+		t->late++;
+		return 0;
+	}
+	t->taken++;
+	if (!full)
+		return 0;
+	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
+		if (c >= t->tree->children)
+			break;
+		struct area *o = area_of(t, c, number);
+		if (!o || read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h)) {
+			t->up = 1;
+			return 1;
+		}
+	}
+	t->completed++;
+	return 0;
+}
+
+// take_result is the step of a loop over the packets of the parent's train.
+static long take_result(__u32 i, struct train *t)
+{
+	struct header h;
+	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
+	__u32 all = (1u << t->tree->children) - 1;
+	if (size > t->segment)
+		size = t->segment;
+	offset += FIRST;
+	t->up = 1;
+	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
+		return 1;
+	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
+	struct area *a = area_of(t, t->tree->children, number), *o = area_of(t, 0, number);
+	if (!word || !a || !o || read_once(word) != WORD(number, SLOT_IN_USE | all) ||
+	    read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h))
+		return 1;
+	int loaded = load(t, a, number, offset, size);
+	if (loaded < 0)
+		return 1;
+	// Who took the slot over meanwhile may not have seen the result.
+	if (loaded && read_once(word) != WORD(number, SLOT_IN_USE | all))
+		return 1;
+	t->up = 0;
+	t->completed += loaded;
+	return 0;
+}
+
+// sum is the step of a loop that reduces the packets of a train that completes all its
+// slots, each with those of the other children.
+static long sum(__u32 i, struct train *t)
+{
+	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i;
+	if (size > t->segment)
+		size = t->segment;
+	offset += FIRST;
+	size -= HEADER;
+	if (offset > 0xf000 || size > MAX_PACKET - HEADER)
+		return 1;
+	__s32 greatest = -128, own = 0;
+	if (t->op == OP_BLOCK) {
+		for (__u32 c = 0; c < MAX_CHILDREN; c++) {
+			struct area *a = c < t->tree->children ? area_of(t, c, number) : NULL;
+			if (!a)
+				break;
+			__s32 e = ((struct header *)a->packet)->exponent;
+			if (c == t->neighbour)
+				own = e;
+			if (e > greatest)
+				greatest = e;
+		}
+		if (own != greatest)
+			shift_own(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), greatest - own > 31 ? 31 : greatest - own);
+	}
+	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
+		if (c >= t->tree->children)
+			break;
+		if (c == t->neighbour)
+			continue;
+		struct area *a = area_of(t, c, number);
+		if (!a)
+			return 1;
+		if (t->op == OP_BLOCK) {
+			__s32 e = ((struct header *)a->packet)->exponent, shift = greatest - e;
+			sum_shifted(t->skb, offset + HEADER, size, a, shift > 31 ? 31 : shift);
+		} else if (t->op != OP_NONE) {
+			fold(t->op, t->skb, offset + HEADER, size, a);
+		}
+	}
+	struct header *h = (void *)(long)t->skb->data + offset;
+	if ((void *)(h + 1) > (void *)(long)t->skb->data_end)
+		return 1;
+	h->type = t->tree->has_parent ? CONTRIBUTION : RESULT;
+	h->exponent = t->op == OP_BLOCK ? greatest : 0;
+	h->lowest = (h->lowest & bpf_htonl(0xff000000)) | t->tree->lowest;
+	t->completed--;
+	return 0;
+}
+
+// copy is a train on its way to a neighbour.
+struct copy {
+	struct train *train;
+	struct neighbour *to;
+	__be16 child;
+	__u32 left;
+};
+
+// address is the step of a loop that writes into each packet what differs by receiver.
+static long address(__u32 i, struct copy *c)
+{
+	__u32 offset = FIRST + i * c->train->segment;
+	if (offset > 0xf000)
+		return 1;
+	struct header *h = (void *)(long)c->train->skb->data + offset;
+	if ((void *)(h + 1) > (void *)(long)c->train->skb->data_end)
+		return 1;
+	h->child = c->child;
+	h->lowest = (h->lowest & bpf_htonl(0xff000000)) | c->train->tree->lowest;
+	__builtin_memcpy(h->cookie, c->to->cookie, sizeof h->cookie);
+	c->left--;
+	return 0;
+}
+
+static __always_inline __u16 folded(__u64 sum)
+{
+	for (int i = 0; i < 4; i++)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+// pseudo returns the sum over the pseudo header of UDP: what the checksum field holds of
+// packets whose checksum is still to be computed (CHECKSUM_PARTIAL).
+static __always_inline __u16 pseudo(__be32 source, __be32 destination, __be16 size)
+{
+	return folded((__u64)source + destination + size + bpf_htons(IPPROTO_UDP));
+}
+
+// send_to makes of the train one to a neighbour, and returns the interface that it must
+// leave by, or -1.
+static __always_inline int send_to(struct train *t, struct neighbour *to, __be32 own, __be16 child, __u32 count)
+{
+	struct __sk_buff *skb = t->skb;
+	struct copy c = {.train = t, .to = to, .child = child, .left = count};
+	struct bpf_fib_lookup way = {
+	    .family = 2, .l4_protocol = IPPROTO_UDP, .ipv4_src = own, .ipv4_dst = to->addr, .ifindex = skb->ingress_ifindex};
+	bpf_loop(MAX_TRAIN < count ? MAX_TRAIN : count, address, &c, 0);
+	if (c.left || bpf_fib_lookup(skb, &way, sizeof way, 0))
+		return -1;
+	struct ethhdr *eth = (void *)(long)skb->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+	if ((void *)(udp + 1) > (void *)(long)skb->data_end)
+		return -1;
+	__builtin_memcpy(eth->h_dest, way.dmac, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, way.smac, ETH_ALEN);
+	ip->saddr = own;
+	ip->daddr = to->addr;
+	ip->ttl = 64;
+	ip->check = 0;
+	__u64 sum = 0;
+	for (int i = 0; i < 10; i++)
+		sum += ((__u16 *)ip)[i];
+	ip->check = ~folded(sum);
+	udp->source = t->port;
+	udp->dest = to->port;
+	udp->check = pseudo(own, to->addr, udp->len);
+	return way.ifindex;
+}
+
+// deliver sends a train of results to every child, and returns what becomes of the
+// original.
+static __always_inline int deliver(struct train *t, __u32 count)
+{
+	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
+		if (c >= t->tree->children)
+			break;
+		struct area *a = area_of(t, c, t->first);
+		if (!a)
+			continue;
+		struct neighbour *to = &t->tree->child[c & (MAX_CHILDREN - 1)];
+		int out = send_to(t, to, a->own, bpf_htons(c), count);
+		traffic(t, c, PACKETS_OUT, count);
+		traffic(t, c, BYTES_OUT, t->total);
+		if (out < 0) {
+			add(t, COUNT_UNDELIVERED, count);
+			continue;
+		}
+		if (c + 1 == t->tree->children)
+			return bpf_redirect(out, 0);
+		if (bpf_clone_redirect(t->skb, out, 0))
+			add(t, COUNT_UNDELIVERED, count);
+	}
+	return TAKEN;
+}
+
+// forward sends a train of partials to the parent.
+static __always_inline int forward(struct train *t, __u32 count)
+{
+	int out = send_to(t, &t->tree->parent, t->tree->parent.own, t->tree->index, count);
+	traffic(t, t->tree->children, PACKETS_OUT, count);
+	traffic(t, t->tree->children, BYTES_OUT, t->total);
+	if (out < 0) {
+		add(t, COUNT_UNDELIVERED, count);
+		return TAKEN;
+	}
+	return bpf_redirect(out, 0);
+}
+
+SEC("tc/ingress") int reduce(struct __sk_buff *skb)
+{
+	struct train t = {.skb = skb};
+	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != 0) // PACKET_HOST
+		return UP;
+	if (skb->data_end - skb->data < FIRST + HEADER && (skb->len < FIRST + HEADER || bpf_skb_pull_data(skb, FIRST + HEADER)))
+		return UP;
+	struct ethhdr *eth = (void *)(long)skb->data;
+	struct iphdr *ip = (void *)(eth + 1);
+	struct udphdr *udp = (void *)(ip + 1);
+	struct header *h = (void *)(udp + 1);
+	if ((void *)(h + 1) > (void *)(long)skb->data_end)
+		return UP;
+	if (ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_UDP || ip->frag_off & bpf_htons(0x3fff) ||
+	    bpf_ntohs(ip->tot_len) + ETH_HLEN != skb->len || bpf_ntohs(udp->len) + UDP_AT != skb->len)
+		return UP;
+	__u32 port = udp->dest;
+	t.tree = bpf_map_lookup_elem(&trees, &port);
+	if (!t.tree)
+		return UP;
+	t.own = ip->daddr;
+	t.port = udp->dest;
+	if (!bpf_map_lookup_elem(&locals, &t.own))
+		return UP;
+
+	t.total = skb->len - FIRST;
+	t.segment = skb->gso_size ? skb->gso_size : t.total;
+	__u32 count = (t.total + t.segment - 1) / t.segment;
+	if (t.total > 0xf000 || t.segment < HEADER || t.segment > HEADER + t.tree->chunk || count > MAX_TRAIN)
+		return UP;
+	// Only of a packet whose checksum is still to be computed it stays right when what it
+	// covers is changed. Trains are such packets; of others the field tells.
+	if (!skb->gso_size && udp->check != pseudo(ip->saddr, ip->daddr, udp->len))
+		return UP;
+
+	__builtin_memcpy(&t.head, h, HEADER);
+	if (h->group != t.tree->group || h->epoch != t.tree->epoch)
+		return UP;
+	t.first = bpf_ntohl(h->chunk);
+	t.op = operation(&t.head, t.segment - HEADER);
+	if (t.op == OP_OTHER)
+		return UP;
+	struct neighbour *from;
+	if (h->type == CONTRIBUTION) {
+		t.neighbour = bpf_ntohs(h->child);
+		if (t.neighbour >= t.tree->children || t.neighbour >= MAX_CHILDREN)
+			return UP;
+		from = &t.tree->child[t.neighbour];
+	} else {
+		if (h->type != RESULT || !t.tree->has_parent || h->child != t.tree->index)
+			return UP;
+		t.neighbour = t.tree->children;
+		from = &t.tree->parent;
+	}
+	if (ip->saddr != from->addr || udp->source != from->port || !same_cookie(h->cookie, from->cookie))
+		return UP;
+
+	t.words = bpf_map_lookup_elem(&words, &t.tree->region);
+	t.areas = bpf_map_lookup_elem(&areas, &t.tree->region);
+	if (!t.words || !t.areas)
+		return UP;
+	int is_result = t.neighbour == t.tree->children;
+	if (is_result)
+		bpf_loop(count, take_result, &t, 0);
+	else
+		bpf_loop(count, take_contribution, &t, 0);
+	add(&t, COUNT_TAKEN, t.taken);
+	add(&t, COUNT_DUPLICATE, t.duplicate);
+	add(&t, COUNT_LATE, t.late);
+	if (t.up)
+		return UP;
+	// A part of a train cannot be sent, and all must be in one piece to be changed.
+	if (t.completed && (t.completed != count || bpf_skb_pull_data(skb, skb->len)))
+		return UP;
+	traffic(&t, t.neighbour, PACKETS_IN, count);
+	traffic(&t, t.neighbour, BYTES_IN, t.total);
+	if (!t.completed)
+		return TAKEN;
+	if (!is_result) {
+		bpf_loop(count, sum, &t, 0);
+		if (t.completed)
+			return TAKEN; // cannot be: all was checked
+	}
+	if (!is_result && t.tree->has_parent) {
+		add(&t, COUNT_PARTIALS, count);
+		return forward(&t, count);
+	}
+	add(&t, COUNT_RESULTS, count);
+	return deliver(&t, count);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

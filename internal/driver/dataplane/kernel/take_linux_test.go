@@ -1,0 +1,90 @@
+package kernel_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
+)
+
+// config returns an epoch of a switch with so many children, and perhaps a parent, which
+// is the neighbour after them.
+func config(epoch uint32, children int, isRoot bool) *switchreduce.Config {
+	c := &switchreduce.Config{Group: 9, Epoch: epoch, Window: 64, ChunkBytes: 1432}
+	for i := range children {
+		c.Children = append(c.Children, switchreduce.Child{Addr: neighbourAddr(i), Lowest: uint32(10 * i), Cookie: wire.Cookie(0x1234_5678_0000 + i)})
+	}
+	if !isRoot {
+		c.Parent, c.Index, c.Cookie = neighbourAddr(children), 3, 0x9999_0000_0001
+	}
+	return c
+}
+
+// sums returns the header of child i's contribution of n numbers to chunk number.
+func sums(c *switchreduce.Config, i int, number uint32, n int) wire.Header {
+	return wire.Header{
+		Type: wire.Contribution, Flags: wire.Sink, Child: uint16(i), Group: c.Group, Epoch: c.Epoch, Cookie: c.Children[i].Cookie,
+		Chunk: number, Lowest: c.Children[i].Lowest,
+		Signature: wire.Signature{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: uint32(n), ChunkElements: uint16(n)},
+	}
+}
+
+func values(n int, first uint32) []byte {
+	b := make([]byte, 4*n)
+	for i := range n {
+		binary.LittleEndian.PutUint32(b[4*i:], first+uint32(i))
+	}
+	return b
+}
+
+// TestTakesTrains: after the first packet, which begins the epoch, none comes to the agent.
+func TestTakesTrains(t *testing.T) {
+	r := newRig(t, 4)
+	c := config(2, 4, true)
+	r.install(c)
+	const n, train = 358, 40
+	for i := range 4 {
+		r.send(i, packet(sums(c, i, 0, n), values(n, 0)), 1<<16)
+	}
+	r.pump()
+	for i := range 4 {
+		var all []byte
+		for k := range uint32(train) {
+			all = append(all, packet(sums(c, i, 1+k, n), values(n, uint32(i)+k))...)
+		}
+		r.send(i, all, wire.HeaderSize+4*n)
+	}
+	r.settle()
+	if b, _ := r.receive(r.tree); b != nil {
+		t.Fatalf("the agent gets %x", b[:wire.HeaderSize])
+	}
+	for i := range 4 {
+		for k := range uint32(1 + train) {
+			b, from := r.receive(r.neighbours[i])
+			if from != r.switchAddr(i) {
+				t.Fatalf("child %d, chunk %d: from %v", i, k, from)
+			}
+			var h wire.Header
+			payload, fault := h.Decode(b)
+			if fault != wire.NoFault || h.Type != wire.Result || h.Chunk != k || h.Cookie != c.Children[i].Cookie || h.Child != uint16(i) {
+				t.Fatalf("child %d, chunk %d: %v, %+v", i, k, fault, h)
+			}
+			if k == 0 {
+				continue
+			}
+			for e := range uint32(n) {
+				if got, want := binary.LittleEndian.Uint32(payload[4*e:]), 4*(k-1+e)+6; got != want {
+					t.Fatalf("child %d, chunk %d, element %d: %d, want %d", i, k, e, got, want)
+				}
+			}
+		}
+	}
+	var counted rpc.TreeCounters
+	r.offload.Count(r.port, &counted, nil)
+	if counted.Events["kernel-results"] != train || counted.Events["kernel-taken"] != 4*train {
+		t.Error(counted)
+	}
+}
