@@ -228,7 +228,9 @@ func (k *contest) inviteKernel(fc field.Config) error {
 	if err != nil {
 		return err
 	}
-	k.all = append(k.all, &contestant{name: name, variant: only, crew: own, onKernel: true})
+	for _, variant := range []string{timing.Int32, timing.Block32} {
+		k.all = append(k.all, &contestant{name: name + "-" + variant, variant: variant, crew: own, onKernel: true})
+	}
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/bench/gauge"
 	"github.com/tributary-fabric/tributary/bench/turn"
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Variants of turns beside "default" and the names of hostlib.Algorithms, by which they run alone.
@@ -21,6 +22,9 @@ const (
 
 	Authenticated = "authenticated" // as Tree, with packets that are so
 	Encrypted     = "encrypted"
+
+	Int32   = "int32"   // as "default", of vectors of int32
+	Block32 = "block32" // as Tree, in block floating point
 )
 
 // options returns the options of a variant's communicator.
@@ -36,6 +40,8 @@ func options(variant string) ([]hostlib.GroupOption, error) {
 		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Authenticated()}, nil
 	case Encrypted:
 		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Encrypted()}, nil
+	case Block32:
+		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.BlockFloat()}, nil
 	case TreeOfHosts:
 		return []hostlib.GroupOption{hostlib.OnTreeOfHosts()}, nil
 	}
@@ -53,7 +59,7 @@ type Former func(variant string, options ...hostlib.GroupOption) (*hostlib.Commu
 // first needed; or one of these, a colon and a collective. Before each operation is a barrier of comm; with
 // Hosts, which is compared with other implementations, one of its own communicator.
 func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Config) func(turn.Request) (turn.Reply, error) {
-	formed := map[string]*hostlib.Communicator{"default": comm}
+	formed := map[string]*hostlib.Communicator{"default": comm, Int32: comm}
 	return func(r turn.Request) (turn.Reply, error) {
 		c := c
 		c.Bytes, c.Iterations, c.Pace = []int{r.Bytes}, []int{max(1, r.Iterations)}, Steady
@@ -61,8 +67,14 @@ func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Conf
 		if isOther {
 			c.Collective = Collective(of)
 		}
-		if slices.Contains(ofPieces, c.Collective) || !slices.Contains([]string{"default", Tree, Authenticated, Encrypted}, variant) {
+		if slices.Contains(ofPieces, c.Collective) || !slices.Contains([]string{"default", Tree, Authenticated, Encrypted, Int32, Block32}, variant) {
 			c.Transport = Auto
+		}
+		switch variant {
+		case Int32:
+			c.Type = reduce.Int32
+		case Block32:
+			c.Type = reduce.Block32
 		}
 		if err := c.Validate(); err != nil {
 			return turn.Reply{}, err

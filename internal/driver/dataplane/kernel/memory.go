@@ -38,6 +38,10 @@ const (
 	countDuplicate
 	countLate
 	countUndelivered
+	countOdd
+	countOwned
+	countPartly
+	countNoMemory
 	counts
 )
 

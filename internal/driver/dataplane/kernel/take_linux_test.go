@@ -45,7 +45,7 @@ func TestTakesTrains(t *testing.T) {
 	r := newRig(t, 4)
 	c := config(2, 4, true)
 	r.install(c)
-	const n, train = 358, 40
+	const n, train = 358, 44
 	for i := range 4 {
 		r.send(i, packet(sums(c, i, 0, n), values(n, 0)), 1<<16)
 	}

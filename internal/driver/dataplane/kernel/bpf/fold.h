@@ -28,7 +28,7 @@
 #define FOLD_BY(name, type, expression, ...)                                                     \
 	__noinline int name(struct __sk_buff *skb, __u32 offset, __u32 size, struct area *a __VA_OPT__(,) __VA_ARGS__) \
 	{                                                                                        \
-		if (!a || offset > 0xf000 || size > MAX_PACKET - HEADER)                              \
+		if (!a || offset > MAX_OFFSET || size > MAX_PACKET - HEADER)                              \
 			return -1;                                                                        \
 		void *end = (void *)(long)skb->data_end;                                              \
 		void *at = (void *)(long)skb->data + offset;                                          \

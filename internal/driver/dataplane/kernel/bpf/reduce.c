@@ -49,7 +49,7 @@ struct train {
 	__u32 neighbour;     // who sent it: a child, or the parent, tree->children
 	__u32 op;
 	__u32 taken, completed, late, duplicate;
-	__u32 up; // the agent is to have it
+	__u32 up; // why the agent is to have it, or 0
 	__be32 own;  // address and port of this switch that it was sent to
 	__be16 port;
 	struct header head; // of the first
@@ -204,7 +204,7 @@ static long take_contribution(__u32 i, struct train *t)
 	if (size > t->segment)
 		size = t->segment;
 	offset += FIRST;
-	t->up = 1; // unless all goes well
+	t->up = COUNT_ODD; // unless all goes well
 	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
 		return 1;
 	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
@@ -212,6 +212,7 @@ static long take_contribution(__u32 i, struct train *t)
 	if (!word || !a)
 		return 1;
 	int loaded = load(t, a, number, offset, size);
+	t->up = COUNT_OWNED;
 	if (loaded < 0)
 		return 1;
 	if (!loaded) {
@@ -234,7 +235,7 @@ static long take_contribution(__u32 i, struct train *t)
 			break;
 		struct area *o = area_of(t, c, number);
 		if (!o || read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h)) {
-			t->up = 1;
+			t->up = COUNT_ODD;
 			return 1;
 		}
 	}
@@ -251,15 +252,17 @@ static long take_result(__u32 i, struct train *t)
 	if (size > t->segment)
 		size = t->segment;
 	offset += FIRST;
-	t->up = 1;
+	t->up = COUNT_ODD;
 	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
 		return 1;
 	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
 	struct area *a = area_of(t, t->tree->children, number), *o = area_of(t, 0, number);
+	t->up = COUNT_OWNED;
 	if (!word || !a || !o || read_once(word) != WORD(number, SLOT_IN_USE | all) ||
 	    read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h))
 		return 1;
 	int loaded = load(t, a, number, offset, size);
+	t->up = COUNT_OWNED;
 	if (loaded < 0)
 		return 1;
 	// Who took the slot over meanwhile may not have seen the result.
@@ -279,7 +282,7 @@ static long sum(__u32 i, struct train *t)
 		size = t->segment;
 	offset += FIRST;
 	size -= HEADER;
-	if (offset > 0xf000 || size > MAX_PACKET - HEADER)
+	if (offset > MAX_OFFSET || size > MAX_PACKET - HEADER)
 		return 1;
 	__s32 greatest = -128, own = 0;
 	if (t->op == OP_BLOCK) {
@@ -333,7 +336,7 @@ struct copy {
 static long address(__u32 i, struct copy *c)
 {
 	__u32 offset = FIRST + i * c->train->segment;
-	if (offset > 0xf000)
+	if (offset > MAX_OFFSET)
 		return 1;
 	struct header *h = (void *)(long)c->train->skb->data + offset;
 	if ((void *)(h + 1) > (void *)(long)c->train->skb->data_end)
@@ -458,7 +461,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	t.total = skb->len - FIRST;
 	t.segment = skb->gso_size ? skb->gso_size : t.total;
 	__u32 count = (t.total + t.segment - 1) / t.segment;
-	if (t.total > 0xf000 || t.segment < HEADER || t.segment > HEADER + t.tree->chunk || count > MAX_TRAIN)
+	if (FIRST + HEADER + (count - 1) * t.segment > MAX_OFFSET || t.segment < HEADER || t.segment > HEADER + t.tree->chunk || count > MAX_TRAIN)
 		return UP;
 	// Only of a packet whose checksum is still to be computed it stays right when what it
 	// covers is changed. Trains are such packets; of others the field tells.
@@ -499,11 +502,15 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	add(&t, COUNT_TAKEN, t.taken);
 	add(&t, COUNT_DUPLICATE, t.duplicate);
 	add(&t, COUNT_LATE, t.late);
-	if (t.up)
-		return UP;
 	// A part of a train cannot be sent, and all must be in one piece to be changed.
-	if (t.completed && (t.completed != count || bpf_skb_pull_data(skb, skb->len)))
+	if (!t.up && t.completed && t.completed != count)
+		t.up = COUNT_PARTLY;
+	if (!t.up && t.completed && bpf_skb_pull_data(skb, skb->len))
+		t.up = COUNT_NO_MEMORY;
+	if (t.up) {
+		add(&t, t.up, count);
 		return UP;
+	}
 	traffic(&t, t.neighbour, PACKETS_IN, count);
 	traffic(&t, t.neighbour, BYTES_IN, t.total);
 	if (!t.completed)

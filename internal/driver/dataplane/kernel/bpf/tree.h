@@ -19,6 +19,10 @@
 #define HEADER 40
 #define MAX_PACKET 1512 // header and payload of the largest chunk
 
+// Largest offset of a payload in a train: all of it is within the 65,535 bytes that a
+// program may reach.
+#define MAX_OFFSET 64000
+
 // States of an area: the low half of its word.
 #define AREA_VACANT 0
 #define AREA_LOADING 1 // a program copies a packet into it
@@ -68,6 +72,11 @@ enum {
 	COUNT_DUPLICATE,
 	COUNT_LATE,
 	COUNT_UNDELIVERED, // copies that found no way to their neighbour
+	// Packets that the agent got, because
+	COUNT_ODD,       // they are not of one operation that can be reduced here
+	COUNT_OWNED,     // the agent owns a slot, or an area is in use
+	COUNT_PARTLY,    // some of their chunks were complete, some not
+	COUNT_NO_MEMORY, // there was no memory to have them in one piece
 	COUNTS,
 };
 
