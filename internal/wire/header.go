@@ -15,6 +15,11 @@ const HeaderSize = 40
 
 const reservedAt = 18 // the byte that is 0
 
+// TrainChunks is how many chunks of an operation members send at once, where they can:
+// its first ones, the next, and so on. Switches that reduce trains as a whole then find
+// those of all children to be of the same chunks.
+const TrainChunks = 32
+
 // MaxRank is the greatest rank that a header can carry (24 bits).
 const MaxRank = 1<<24 - 1
 

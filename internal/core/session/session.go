@@ -213,6 +213,9 @@ func (s *Session) pump(now core.Time, out *Output) {
 	limit, from := s.base+s.link.Window, s.next
 	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size {
 		if s.next == s.created {
+			if !s.startsTrain(limit) {
+				break
+			}
 			s.create()
 		}
 		c := s.at(s.next)
@@ -236,6 +239,20 @@ func (s *Session) pump(now core.Time, out *Output) {
 		s.rested = false
 		s.flow.pause(s.next)
 	}
+}
+
+// startsTrain reports whether the next chunk may be sent, if it is the first of a train
+// of its operation: chunks are sent in whole trains as long as others are in flight, so
+// that those of all members begin and end alike, and a switch completes all of a train
+// at once.
+func (s *Session) startsTrain(limit uint32) bool {
+	p := s.ops[0]
+	i := s.next - p.first
+	if i%wire.TrainChunks != 0 || s.flight == 0 || s.flow.size < 2*wire.TrainChunks {
+		return true
+	}
+	n := min(wire.TrainChunks, p.chunks-i)
+	return limit-s.next >= n && s.flow.size-s.flight >= n
 }
 
 // create gives number s.created its place in the ring.

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 // TestGSOBatches sends batches of messages of many sizes to several sockets: each
@@ -117,7 +118,7 @@ func TestBatchesAreWhole(t *testing.T) {
 	if all := inUse(t, 0); all&(transport.Segmentation|transport.Coalescing) != transport.Segmentation|transport.Coalescing {
 		t.Skip("skipped: this kernel knows no batches")
 	}
-	const count, size = 40, 1000
+	const count, size = wire.TrainChunks, 1000
 	m := transport.Message{To: to.LocalAddr(), Head: make([]byte, count*40), Body: make([]byte, count*size-1), Size: size}
 	if err := from.WriteBatch([]transport.Message{m}); err != nil {
 		t.Fatal(err)

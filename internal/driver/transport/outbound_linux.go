@@ -7,12 +7,14 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
 const (
-	// maxSegments is the datagrams of a GSO batch at most: as many of 1,472 bytes
-	// as fit a datagram.
-	maxSegments = 44
+	// maxSegments is the datagrams of a GSO batch at most: trains end where those of
+	// other members do.
+	maxSegments = wire.TrainChunks
 	// maxGSOBytes is the payload of them all at most.
 	maxGSOBytes = 1<<16 - 1 - ipv6Header - udpHeader
 

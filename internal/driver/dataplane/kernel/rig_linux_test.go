@@ -18,6 +18,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane/kernel"
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
+	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -239,4 +240,10 @@ func packet(h wire.Header, payload []byte) []byte {
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(payload))
 	h.Put(b)
 	return append(b, payload...)
+}
+
+// counters returns what the program has counted of the tree.
+func (r *rig) counters() (c rpc.TreeCounters) {
+	r.offload.Count(r.port, &c, nil)
+	return c
 }

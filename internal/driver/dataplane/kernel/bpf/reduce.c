@@ -171,12 +171,11 @@ static __always_inline int load(struct train *t, struct area *a, __u32 number, _
 	return 1;
 }
 
-// contribute notes in a slot that a child has contributed. It returns 1 if that was the
-// last one, 0 if others are missing, -1 if the agent has to look, -2 if the slot
-// serves a newer number.
+// contribute notes in a slot that a child has contributed. It returns the children that
+// have, or -1 if the agent has to look, or -2 if the slot serves a newer number.
 static __always_inline int contribute(struct train *t, __u64 *word, __u32 number)
 {
-	__u32 all = (1u << t->tree->children) - 1, me = 1u << (t->neighbour & 15);
+	__u32 me = 1u << (t->neighbour & 15);
 	for (int tries = 0; tries < 16; tries++) {
 		__u64 was = read_once(word), is;
 		__u32 low = (__u32)was;
@@ -191,7 +190,7 @@ static __always_inline int contribute(struct train *t, __u64 *word, __u32 number
 			is = was | me;
 		}
 		if (__sync_val_compare_and_swap(word, was, is) == was)
-			return ((__u32)is & all) == all;
+			return is & 0xffff;
 	}
 	return -1;
 }
@@ -219,27 +218,27 @@ static long take_contribution(__u32 i, struct train *t)
 		t->up = 0;
 		return 0;
 	}
-	int full = contribute(t, word, number);
-	if (full == -1)
+	int contributed = contribute(t, word, number);
+	if (contributed == -1)
 		return 1;
 	t->up = 0;
-	if (full == -2) {
+	if (contributed == -2) {
 		t->late++;
 		return 0;
 	}
 	t->taken++;
-	if (!full)
-		return 0;
-	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
-		if (c >= t->tree->children)
-			break;
-		struct area *o = area_of(t, c, number);
-		if (!o || read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h)) {
+	// One of those before says what all of them say.
+	__u32 other = 0, me = t->neighbour & 15;
+	for (; other < MAX_CHILDREN && (other == me || !(contributed >> other & 1)); other++)
+		;
+	if (other < MAX_CHILDREN) {
+		struct area *o = area_of(t, other, number);
+		if (!o || !agrees(o, &h)) {
 			t->up = COUNT_ODD;
 			return 1;
 		}
 	}
-	t->completed++;
+	t->completed += contributed + 1 == 1 << t->tree->children;
 	return 0;
 }
 
@@ -299,6 +298,9 @@ static long sum(__u32 i, struct train *t)
 		if (own != greatest)
 			shift_own(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), greatest - own > 31 ? 31 : greatest - own);
 	}
+	// A single vector is normalised: its truth values are 0 and 1.
+	if (t->tree->children == 1 && (t->op & 15) >= F_LAND && t->op < OP_BLOCK)
+		fold((t->op & ~15) | F_LOR, t->skb, offset + HEADER, size, area_of(t, t->neighbour, number));
 	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
 		if (c >= t->tree->children)
 			break;
