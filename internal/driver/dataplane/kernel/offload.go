@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
+	"github.com/vishvananda/netns"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
@@ -101,14 +103,26 @@ func New(c Config) (*Offload, error) {
 		o.Close()
 		return nil, err
 	}
-	go o.watch(ctx)
+	here, err := netns.Get()
+	if err != nil {
+		close(o.done)
+		o.Close()
+		return nil, fmt.Errorf("kernel: finding out the network namespace: %w", err)
+	}
+	go o.watch(ctx, here)
 	return o, nil
 }
 
-// watch follows changes of the interfaces.
-func (o *Offload) watch(ctx context.Context) {
+// watch follows changes of the interfaces, in the namespace of who made the Offload.
+func (o *Offload) watch(ctx context.Context, here netns.NsHandle) {
 	defer close(o.done)
-	err := o.cfg.Interfaces.Watch(ctx, func() {
+	runtime.LockOSThread() // for good: the thread ends with this goroutine
+	err := errors.Join(netns.Set(here), here.Close())
+	if err != nil {
+		o.cfg.Log.Error("new interfaces' packets will be reduced by the agent, not in the kernel", slog.Any("error", err))
+		return
+	}
+	err = o.cfg.Interfaces.Watch(ctx, func() {
 		if err := o.follow(); err != nil {
 			o.cfg.Log.Warn("some interfaces' packets are reduced by the agent, not in the kernel", slog.Any("error", err))
 		}

@@ -1,7 +1,6 @@
 package kernel_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +26,6 @@ import (
 type rig struct {
 	t          testing.TB
 	sw, around netns.NsHandle
-	interfaces nic.Fake
 	offload    *kernel.Offload
 	tree       int // the tree's socket, at the switch
 	port       uint16
@@ -83,10 +81,7 @@ func newRig(t testing.TB, neighbours int) *rig {
 	r.check(os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0))
 	r.tree = r.socket(netip.IPv4Unspecified(), 0)
 	r.port = r.portOf(r.tree)
-	interfaces, err := nic.System().Read() // here: the offload's goroutine is elsewhere
-	r.check(err)
-	r.interfaces.Set(interfaces, nil)
-	r.offload, err = kernel.New(kernel.Config{Data: netip.IPv4Unspecified(), Interfaces: &r.interfaces, Log: slog.New(slog.DiscardHandler)})
+	r.offload, err = kernel.New(kernel.Config{Data: netip.IPv4Unspecified(), Interfaces: nic.System(), Log: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, kernel.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -170,15 +165,7 @@ func (r *rig) install(c *switchreduce.Config) {
 // send has a neighbour send packets of size bytes each, but for the last, at once.
 func (r *rig) send(neighbour int, packets []byte, size int) {
 	r.t.Helper()
-	var oob []byte
-	if size < len(packets) {
-		oob = make([]byte, unix.CmsgSpace(2))
-		h := (*unix.Cmsghdr)(ptr(oob))
-		h.Level, h.Type = unix.SOL_UDP, unix.UDP_SEGMENT
-		h.SetLen(unix.CmsgLen(2))
-		binary.NativeEndian.PutUint16(oob[unix.CmsgLen(0):], uint16(size))
-	}
-	r.check(unix.Sendmsg(r.neighbours[neighbour], packets, oob, sockaddr(r.switchAddr(neighbour)), 0))
+	r.check(unix.Sendmsg(r.neighbours[neighbour], packets, segments(len(packets), size), sockaddr(r.switchAddr(neighbour)), 0))
 }
 
 // settle waits until packets that were sent have come to where they go.
