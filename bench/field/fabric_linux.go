@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -122,7 +123,12 @@ func (f *Fabric) start() (err error) {
 		}
 	}
 	for i := range g.Switches() {
-		if err := f.StartAgent(g.Name(g.Switch(i))); err != nil {
+		if err := f.launchAgent(g.Switch(i)); err != nil {
+			return err
+		}
+	}
+	for i := range g.Switches() {
+		if err := f.awaitAgent(g.Switch(i)); err != nil {
 			return err
 		}
 	}
@@ -207,15 +213,43 @@ func (f *Fabric) StartManager() (err error) {
 func (f *Fabric) KillManager() { f.manager.kill() }
 
 // StartAgent starts the agent of a switch.
-func (f *Fabric) StartAgent(name string) (err error) {
+func (f *Fabric) StartAgent(name string) error {
 	n, ok := f.lab.Topology().Lookup(name)
 	if !ok || !f.lab.Topology().IsSwitch(n) {
 		return fmt.Errorf("%w: switch %q", netlab.ErrUnknown, name)
 	}
+	if err := f.launchAgent(n); err != nil {
+		return err
+	}
+	return f.awaitAgent(n)
+}
+
+func (f *Fabric) launchAgent(n topology.NodeID) (err error) {
+	name := f.lab.Topology().Name(n)
 	cmd := f.command(roleSwitch, name, "node", "agent", "--topology", f.fabricFile(), "--switch", name,
 		"--listen", at(f.lab.AloofAddr(n), agentPort), "--loss", f.loss(), fmt.Sprintf("--kernel=%t", f.cfg.Kernel))
 	f.agents[name], err = launchMeasured(name, cmd, func(c *exec.Cmd) error { return f.lab.Start(n, c) })
 	return err
+}
+
+// awaitAgent waits until a switch's agent listens, if its kernel is to reduce: to load the
+// program takes longer than members wait for a tree.
+func (f *Fabric) awaitAgent(n topology.NodeID) error {
+	if !f.cfg.Kernel {
+		return nil
+	}
+	const patience, pause = 30 * time.Second, 10 * time.Millisecond
+	return f.lab.Do(n, func() error {
+		for until := time.Now().Add(patience); ; time.Sleep(pause) {
+			conn, err := net.DialTimeout("tcp", at(f.lab.AloofAddr(n), agentPort), patience)
+			if err == nil {
+				return conn.Close()
+			}
+			if time.Now().After(until) {
+				return fmt.Errorf("the agent of switch %s does not listen: %w", f.lab.Topology().Name(n), err)
+			}
+		}
+	})
 }
 
 // KillAgent ends a switch's agent as kill -9 does.

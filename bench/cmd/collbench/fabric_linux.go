@@ -28,7 +28,7 @@ type fabricFlags struct {
 	loss                         float64
 	trunkRate                    string
 	groups                       int
-	besideTCP, tls               bool
+	besideTCP, tls, kernel       bool
 	scoll                        scollFlags
 }
 
@@ -76,6 +76,7 @@ preparation and check of vectors. Columns:
 	flags.IntVar(&f.groups, "groups", 1, "`groups` of all hosts that measure at once, by default at --pace stream; their shares of a link are reported")
 	flags.BoolVar(&f.besideTCP, "beside-tcp", false, "run a TCP stream from the first host to the last meanwhile, and report shares")
 	flags.BoolVar(&f.tls, "tls", false, "use certificates and TLS between hosts; needs --transport host")
+	flags.BoolVar(&f.kernel, "kernel", false, "switches reduce in their kernels what these can, such as sums of --type int32 or block32")
 	flags.StringVar(&f.profiles, "cpuprofile", "", "`directory` for profiles for go tool pprof, one for each size and process, such as hosts-SIZE-h0.pprof")
 	process.OneOf(cmd, &f.format, "format", "output `format`: csv, or json, a line each", "csv", "json")
 	flags.StringVar(&f.trunkRate, "trunk-rate", "", "`rate` of the links between switches (default: --rate)")
@@ -115,7 +116,7 @@ func (f *fabricFlags) config(c timing.Config, log io.Writer) (field.Config, erro
 		Lab: netlab.Config{
 			Prefix: f.prefix, HostsPerLeaf: f.hostsPerLeaf, Leaves: f.leaves, Spines: f.spines, HostRails: f.rails, Rate: c.Rate, TrunkRate: trunks,
 		},
-		Program: []string{program}, TLS: f.tls, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
+		Program: []string{program}, TLS: f.tls, Kernel: f.kernel, Loss: f.loss, Verbose: f.bench.verbose, Log: log,
 	}, nil
 }
 

@@ -218,7 +218,7 @@ const size = 2 << 20
 // called when a quarter of it has passed, and returns the way and the result.
 func (tr *trial) measure(size int, strike func() error) (transport, result string) {
 	tr.t.Helper()
-	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit"}
+	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit", "--type", "int32"}
 	struck := make(chan error, 1)
 	var rows []timing.Row
 	mark := func(_ int, begins bool) error {
@@ -329,21 +329,23 @@ func TestFabricFaults(t *testing.T) {
 			return func() error { return nil }, lab.SetLink(link, true)
 		}, anotherTree},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tr := newTrial(t, test.prefix, field.Config{})
-			var restore func() error
-			transport, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
-			if !strings.Contains(test.transports, transport) || result != "right" {
-				t.Errorf("it ran by %s, and the result is %s\n%s", transport, result, tr.log)
-			}
-			if err := restore(); err != nil {
-				t.Fatal(err)
-			}
-			if transport, result = tr.measure(size, func() error { return nil }); transport != "offload" || result != "right" {
-				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", transport, result, tr.log)
-			}
-		})
+		for _, kernel := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/kernel=%t", name, kernel), func(t *testing.T) {
+				t.Parallel()
+				tr := newTrial(t, fmt.Sprintf("%s%t", test.prefix, kernel)[:len(test.prefix)+1], field.Config{Kernel: kernel})
+				var restore func() error
+				transport, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
+				if !strings.Contains(test.transports, transport) || result != "right" {
+					t.Errorf("it ran by %s, and the result is %s\n%s", transport, result, tr.log)
+				}
+				if err := restore(); err != nil {
+					t.Fatal(err)
+				}
+				if transport, result = tr.measure(size, func() error { return nil }); transport != "offload" || result != "right" {
+					t.Errorf("afterwards it ran by %s, and the result is %s\n%s", transport, result, tr.log)
+				}
+			})
+		}
 	}
 }
 
@@ -364,10 +366,11 @@ func TestMisplacedTree(t *testing.T) {
 	for name, test := range map[string]struct {
 		loss   float64
 		detour bool
-	}{"well": {}, "loss": {loss: 0.02}, "detour": {detour: true}} {
+		kernel bool
+	}{"well": {}, "loss": {loss: 0.02}, "detour": {detour: true}, "kernel": {kernel: true}, "kdetour": {detour: true, kernel: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := newTrial(t, "cbplace-"+name, field.Config{Loss: test.loss, Verify: 20 * time.Millisecond})
+			tr := newTrial(t, "cbplace-"+name, field.Config{Loss: test.loss, Kernel: test.kernel, Verify: 20 * time.Millisecond})
 			divert, size := func() error { return nil }, size
 			if test.detour {
 				size = detoured

@@ -161,3 +161,16 @@ func TestKilledLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifier keeps the program far from the verifier's limit of a million instructions,
+// on this kernel and others.
+func TestVerifier(t *testing.T) {
+	r := newRig(t, 1)
+	info, err := r.offload.Program().Info()
+	r.check(err)
+	n, ok := info.VerifiedInstructions()
+	if !ok || n > 500_000 {
+		t.Errorf("%d instructions were verified, %t", n, ok)
+	}
+	t.Log(n)
+}

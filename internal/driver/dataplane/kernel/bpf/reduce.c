@@ -300,7 +300,7 @@ static long sum(__u32 i, struct train *t)
 	}
 	// A single vector is normalised: its truth values are 0 and 1.
 	if (t->tree->children == 1 && (t->op & 15) >= F_LAND && t->op < OP_BLOCK)
-		fold((t->op & ~15) | F_LOR, t->skb, offset + HEADER, size, area_of(t, t->neighbour, number));
+		fold(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), (t->op & ~15) | F_LOR);
 	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
 		if (c >= t->tree->children)
 			break;
@@ -313,7 +313,7 @@ static long sum(__u32 i, struct train *t)
 			__s32 e = ((struct header *)a->packet)->exponent, shift = greatest - e;
 			sum_shifted(t->skb, offset + HEADER, size, a, shift > 31 ? 31 : shift);
 		} else if (t->op != OP_NONE) {
-			fold(t->op, t->skb, offset + HEADER, size, a);
+			fold(t->skb, offset + HEADER, size, a, t->op);
 		}
 	}
 	struct header *h = (void *)(long)t->skb->data + offset;
