@@ -239,8 +239,10 @@ func (f *Fabric) awaitAgent(n topology.NodeID) error {
 		return nil
 	}
 	const patience, pause = 30 * time.Second, 10 * time.Millisecond
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
 	return f.lab.Do(n, func() error {
-		for until := time.Now().Add(patience); ; time.Sleep(pause) {
+		for until := time.Now().Add(patience); ; <-tick.C {
 			conn, err := net.DialTimeout("tcp", at(f.lab.AloofAddr(n), agentPort), patience)
 			if err == nil {
 				return conn.Close()

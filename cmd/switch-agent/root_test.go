@@ -108,7 +108,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\nadmin: {listen: '192.0.2.1:0', remote: true}\n")}, "listen tcp 192.0.2.1:0"},
 		{[]string{"check", write(t, "version: 1\nswitch: s\nlisten: 127.0.0.1:0\nadmin: {listen: '0.0.0.0:0'}\n")}, "admin"},
 		{[]string{"check"}, "FILE is missing; usage: switch-agent check FILE"},
-		{[]string{"run", "--config", good, "--pipeline", "p5"}, `"p5" is not one of soft, p4`},
+		{[]string{"run", "--config", good, "--pipeline", "p5"}, `"p5" is not one of auto, soft, kernel, p4`},
 		{[]string{"run", "--config", good, "--pipeline", "p4"}, "no p4runtime.address"},
 		{[]string{"run", "--config", good, "--pipeline", "p4", "--p4runtime", "127.0.0.1:1"}, "the file has no ports"},
 		{[]string{"run", "--config", good, "--p4runtime", "here"}, "want host:port, or unix:/path"},

@@ -119,7 +119,7 @@ func packetTypeName(t Type) string {
 
 func flagNames(v uint64) string {
 	var names []string
-	for i, name := range []string{"source", "sink", "idle", "framed"} {
+	for i, name := range []string{"source", "sink", "idle"} {
 		if v>>i&1 != 0 {
 			names = append(names, name)
 		}
@@ -255,7 +255,7 @@ func TestConstantsInDocument(t *testing.T) {
 	for v := Truncated; int(v) < Faults; v++ {
 		rows = append(rows, fmt.Sprintf("| `%v` |", v))
 	}
-	for i, name := range []string{"source", "sink", "idle", "framed"} {
+	for i, name := range []string{"source", "sink", "idle"} {
 		rows = append(rows, fmt.Sprintf("| %#x | %s |", 1<<i, name))
 	}
 	for _, r := range rows {

@@ -15,10 +15,10 @@ const HeaderSize = 40
 
 const reservedAt = 18 // the byte that is 0
 
-// TrainChunks is how many chunks of an operation members send at once, where they can:
-// its first ones, the next, and so on. Switches that reduce trains as a whole then find
+// BatchChunks is how many chunks of an operation members send at once, where they can:
+// its first ones, the next, and so on. Switches that reduce batches as a whole then find
 // those of all children to be of the same chunks.
-const TrainChunks = 32
+const BatchChunks = 32
 
 // MaxRank is the greatest rank that a header can carry (24 bits).
 const MaxRank = 1<<24 - 1
@@ -49,9 +49,6 @@ const (
 	Sink Flags = 1 << 1
 	// Idle: in a probe, no chunk is asked for; it renews leases along the way.
 	Idle Flags = 1 << 2
-	// Framed is reserved for payloads made of addressed pieces (gather,
-	// scatter, all-to-all); version 1 drops such packets.
-	Framed Flags = 1 << 3
 )
 
 // Collective is the kind of an operation.

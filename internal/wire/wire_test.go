@@ -44,7 +44,7 @@ func wrongContributions() []spoiled {
 		{"negative exponent", set(19, 0xff), BadExponent},
 		{"source in a function that reduces", set(1, 3), BadFlags},
 		{"idle contribution", set(1, 6), BadFlags},
-		{"framed", set(1, 10), BadFlags},
+		{"undefined flag", set(1, 10), BadFlags},
 		{"reserved byte", set(reservedAt, 1), BadFlags},
 		{"one byte too many", func(b []byte) []byte { return append(b, 0) }, BadLength},
 		{"one element too many", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, BadLength},

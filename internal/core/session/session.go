@@ -213,7 +213,7 @@ func (s *Session) pump(now core.Time, out *Output) {
 	limit, from := s.base+s.link.Window, s.next
 	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size {
 		if s.next == s.created {
-			if !s.startsTrain(limit) {
+			if !s.startsBatch(limit) {
 				break
 			}
 			s.create()
@@ -241,17 +241,17 @@ func (s *Session) pump(now core.Time, out *Output) {
 	}
 }
 
-// startsTrain reports whether the next chunk may be sent, if it is the first of a train
-// of its operation: chunks are sent in whole trains as long as others are in flight, so
-// that those of all members begin and end alike, and a switch completes all of a train
+// startsBatch reports whether the next chunk may be sent, if it is the first of a batch
+// of its operation: chunks are sent in whole batches as long as others are in flight, so
+// that those of all members begin and end alike, and a switch completes all of a batch
 // at once.
-func (s *Session) startsTrain(limit uint32) bool {
+func (s *Session) startsBatch(limit uint32) bool {
 	p := s.ops[0]
 	i := s.next - p.first
-	if i%wire.TrainChunks != 0 || s.flight == 0 || s.flow.size < 2*wire.TrainChunks {
+	if i%wire.BatchChunks != 0 || s.flight == 0 || s.flow.size < 2*wire.BatchChunks {
 		return true
 	}
-	n := min(wire.TrainChunks, p.chunks-i)
+	n := min(wire.BatchChunks, p.chunks-i)
 	return limit-s.next >= n && s.flow.size-s.flight >= n
 }
 

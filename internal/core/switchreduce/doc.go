@@ -47,7 +47,7 @@
 // Beside the core a program may reduce packets before they come to it: FastPath. Each
 // number of an epoch has one owner, the program or the core. The program owns a number
 // whose slot it has taken over with a contribution, and lets pass what it does not take:
-// probes, errors, other element types, parts of trains. An admitted packet about a number
+// probes, errors, other element types, parts of batches. An admitted packet about a number
 // makes the core its owner for good: the core gets what the program holds of it as if it
 // came now, and then follows the rules below. So a partial or result may be sent twice,
 // which its receivers drop. An epoch's program begins with the first packet that the core

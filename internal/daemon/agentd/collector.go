@@ -21,6 +21,8 @@ var (
 	descUsed     = metricSet.New("slots_used", "Slots that are reserved.")
 	descDraining = metricSet.New("draining", "1 if the switch takes nothing new, otherwise 0.")
 	descRepairs  = metricSet.New("repairs_total", "Packets of repair that were taken or sent, by type.", "type")
+	descKernel   = metricSet.New("kernel_chunks_total", "Chunks that the kernel has taken, reduced or given the result of, by step.", "step")
+	descPassed   = metricSet.New("kernel_passed_packets_total", "Packets that the kernel has left to the agent, by reason.", "reason")
 	descDrops    = metricSet.New("drops_total", "Packets and configurations that were dropped, by reason.", "reason")
 	descPackets  = metricSet.New("packets_total", "Packets of the trees, by direction.", "direction")
 	descBytes    = metricSet.New("bytes_total", "Bytes of these packets, IP and UDP headers included.", "direction")
@@ -49,6 +51,15 @@ var repairs = map[string]string{
 	"probes": "probe", "resent": "resent-partial", "repeated": "repeated-result", "wants": "want", "heards": "heard",
 	"losts": "lost", "relayed": "relayed-probe", "kept": "relayed-idle-probe",
 }
+
+// inKernel are the events of the kernel's program, and how its steps are called; passed
+// are those of packets that it left to the agent, and their reasons.
+var (
+	inKernel = map[string]string{"kernel-taken": "contribution", "kernel-partials": "partial", "kernel-results": "result"}
+	passed   = map[string]string{
+		"kernel-passed-odd": "odd", "kernel-passed-owned": "owned", "kernel-passed-partly": "partly", "kernel-passed-no-memory": "no-memory",
+	}
+)
 
 // Collector returns the agent's metrics. They count from its start, trees that
 // are closed included.
@@ -84,6 +95,12 @@ func (d *Daemon) collect(to metrics.Values) {
 	}
 	for event, kind := range repairs {
 		to.Counter(descRepairs, sum.Events[event], kind)
+	}
+	for event, step := range inKernel {
+		to.Counter(descKernel, sum.Events[event], step)
+	}
+	for event, reason := range passed {
+		to.Counter(descPassed, sum.Events[event], reason)
 	}
 	for reason, count := range drops(sum) {
 		to.Counter(descDrops, count, reason)

@@ -96,7 +96,7 @@ func TestGivenSpeed(t *testing.T) {
 	if err != nil || !hardware.Capability.Speed.AtLineRate() {
 		t.Errorf("%+v, %v", hardware, err)
 	}
-	for _, p := range []string{settings.PipelineSoft, settings.PipelineP4} {
+	for _, p := range []string{settings.PipelineAuto, settings.PipelineSoft, settings.PipelineKernel, settings.PipelineP4} {
 		a.Pipeline = p
 		if c, _ := a.Config(); c.Capability.Speed != a.Capability.Speed || c.Measure {
 			t.Errorf("pipeline %s: %+v", p, c.Capability)
@@ -343,7 +343,7 @@ func TestAgentErrors(t *testing.T) {
 				`f:5: capability.types[0]: "int7" is not among`, "f:5: capability.types[1]: must be a string", "f:6: capability.slots: -1", "f:7: capability.children: must be"}, true},
 		{"sets", head + "capability: {functions: most, types: {a: 1}, window: -1}\n", topology.ErrField,
 			[]string{"f:3: capability.functions: must be all, none, or a list", "f:3: capability.types: must be all", "f:3: capability.window: -1 is not within"}, true},
-		{"pipeline", head + "pipeline: fpga\n", topology.ErrField, []string{`f:3: pipeline: "fpga" is not one of soft, p4`}, true},
+		{"pipeline", head + "pipeline: fpga\n", topology.ErrField, []string{`f:3: pipeline: "fpga" is not one of auto, soft, kernel, p4`}, true},
 		{"no target", head + "p4runtime: {}\n", topology.ErrField, []string{"f:3: p4runtime: address is missing"}, true},
 		{"target", head + "p4runtime: {address: here, device: -1, replace: perhaps}\n", topology.ErrField,
 			[]string{"f:3: p4runtime.address: ", "f:3: p4runtime.device: -1 is not within", "f:3: p4runtime.replace: must be true or false"}, true},

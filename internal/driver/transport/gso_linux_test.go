@@ -118,7 +118,7 @@ func TestBatchesAreWhole(t *testing.T) {
 	if all := inUse(t, 0); all&(transport.Segmentation|transport.Coalescing) != transport.Segmentation|transport.Coalescing {
 		t.Skip("skipped: this kernel knows no batches")
 	}
-	const count, size = wire.TrainChunks, 1000
+	const count, size = wire.BatchChunks, 1000
 	m := transport.Message{To: to.LocalAddr(), Head: make([]byte, count*40), Body: make([]byte, count*size-1), Size: size}
 	if err := from.WriteBatch([]transport.Message{m}); err != nil {
 		t.Fatal(err)

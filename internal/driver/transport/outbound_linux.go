@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// maxSegments is the datagrams of a GSO batch at most: trains end where those of
+	// maxSegments is the datagrams of a GSO batch at most: batches end where those of
 	// other members do.
-	maxSegments = wire.TrainChunks
+	maxSegments = wire.BatchChunks
 	// maxGSOBytes is the payload of them all at most.
 	maxGSOBytes = 1<<16 - 1 - ipv6Header - udpHeader
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// BenchmarkProgram reports what the program takes for a chunk of 1,432 bytes, in trains
+// BenchmarkProgram reports what the program takes for a chunk of 1,432 bytes, in batches
 // of so many, at the root: of a contribution that is stored, and of the last one, with
 // the results' way to all children but for their system calls.
 func BenchmarkProgram(b *testing.B) {
@@ -20,19 +20,19 @@ func BenchmarkProgram(b *testing.B) {
 	}
 	defer func() { _ = stats.Close() }()
 	for _, children := range []int{2, 4, 8} {
-		for _, train := range []uint32{1, 8, wire.TrainChunks} {
-			b.Run(fmt.Sprintf("children=%d/train=%d", children, train), func(b *testing.B) {
+		for _, batch := range []uint32{1, 8, wire.BatchChunks} {
+			b.Run(fmt.Sprintf("children=%d/batch=%d", children, batch), func(b *testing.B) {
 				r := newRig(b, children)
 				c := config(2, children, true)
 				r.install(c)
 				const n = 358
-				trains := make([][]byte, children)
+				batches := make([][]byte, children)
 				send := func(i int, first uint32) {
-					trains[i] = trains[i][:0]
-					for k := range train {
-						trains[i] = append(trains[i], packet(sums(c, i, first+k, n), values(n, k))...)
+					batches[i] = batches[i][:0]
+					for k := range batch {
+						batches[i] = append(batches[i], packet(sums(c, i, first+k, n), values(n, k))...)
 					}
-					r.send(i, trains[i], wire.HeaderSize+4*n)
+					r.send(i, batches[i], wire.HeaderSize+4*n)
 				}
 				drain := func() {
 					for _, fd := range r.neighbours {
@@ -54,7 +54,7 @@ func BenchmarkProgram(b *testing.B) {
 					return s.Runtime.Nanoseconds()
 				}
 				var stored, last int64
-				first := train
+				first := batch
 				for b.Loop() {
 					at := spent()
 					for i := range children - 1 {
@@ -67,9 +67,9 @@ func BenchmarkProgram(b *testing.B) {
 					stored += middle - at
 					last += spent() - middle
 					drain()
-					first += train
+					first += batch
 				}
-				chunks := float64(b.N) * float64(train)
+				chunks := float64(b.N) * float64(batch)
 				b.ReportMetric(float64(stored)/chunks/float64(children-1), "ns/stored")
 				b.ReportMetric(float64(last)/chunks, "ns/last")
 				b.ReportMetric(0, "ns/op")

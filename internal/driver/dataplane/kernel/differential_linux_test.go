@@ -42,7 +42,7 @@ type chunk struct {
 }
 
 // TestLikeTheCore: what neighbours get from the program and the core together is what the
-// core alone sends them, in packets by the thousand: trains and single ones, whole and in
+// core alone sends them, in packets by the thousand: batches and single ones, whole and in
 // part, repeated, late, malformed, from strangers, probes and answers, epochs that follow
 // each other. The pair may send a packet again that the core had sent before.
 func TestLikeTheCore(t *testing.T) {
@@ -87,7 +87,7 @@ func (r *trial) begin(children int, isRoot bool) {
 func (r *trial) kind(n uint32) chunk {
 	c, ok := r.chunks[n]
 	if !ok {
-		// Operations go on for some chunks, so that trains are of one.
+		// Operations go on for some chunks, so that batches are of one.
 		if before, ok := r.chunks[n-1]; ok && r.rng.IntN(80) != 0 {
 			c = before
 		} else {
@@ -165,39 +165,39 @@ func (r *trial) some() uint32 {
 	return r.base + uint32(r.rng.IntN(int(r.cfg.Window)+4)) - 4
 }
 
-// contribute has child i send a train, or packets of one apart.
+// contribute has child i send a batch, or packets of one apart.
 func (r *trial) contribute(i int) {
 	first := r.next[i]
 	if int32(first-r.base) < 0 {
 		first = r.base
 	}
-	count := wire.TrainChunks - first%wire.TrainChunks
+	count := wire.BatchChunks - first%wire.BatchChunks
 	switch r.rng.IntN(40) {
 	case 0:
 		first = r.some()
 	case 1:
 		count = 1 + uint32(r.rng.IntN(40))
 	}
-	var train []byte
+	var batch []byte
 	size := 0
 	flush := func() {
-		if len(train) > 0 {
-			r.exchange(i, train, size)
+		if len(batch) > 0 {
+			r.exchange(i, batch, size)
 		}
-		train, size = nil, 0
+		batch, size = nil, 0
 	}
 	for n := first; n-first < count; n++ {
 		if int32(n-r.base) >= int32(r.cfg.Window) {
 			break
 		}
 		p := r.contribution(i, n)
-		if len(p) > size && size > 0 || len(train)+len(p) > 65000 {
+		if len(p) > size && size > 0 || len(batch)+len(p) > 65000 {
 			flush()
 		}
 		if size == 0 {
 			size = len(p)
 		}
-		train = append(train, p...)
+		batch = append(batch, p...)
 		if int32(n+1-r.next[i]) > 0 {
 			r.next[i] = n + 1
 		}
@@ -222,9 +222,9 @@ func (r *trial) answer() {
 		r.exchange(from, packet(h, nil), 0)
 		return
 	}
-	var train []byte
+	var batch []byte
 	size := 0
-	for ; r.complete[n] && len(train) < 60000; n++ {
+	for ; r.complete[n] && len(batch) < 60000; n++ {
 		p := r.given[n]
 		if p == nil {
 			c := r.kind(n)
@@ -246,13 +246,13 @@ func (r *trial) answer() {
 		if size == 0 {
 			size = len(p)
 		}
-		train = append(train, p...)
+		batch = append(batch, p...)
 		if len(p) < size || r.rng.IntN(256) == 0 {
 			break
 		}
 	}
 	if size > 0 {
-		r.exchange(from, train, size)
+		r.exchange(from, batch, size)
 	}
 }
 
@@ -283,17 +283,17 @@ func (r *trial) wrong(i int) {
 }
 
 // exchange sends packets to both, and compares what they send.
-func (r *trial) exchange(neighbour int, train []byte, size int) {
+func (r *trial) exchange(neighbour int, batch []byte, size int) {
 	r.t.Helper()
 	count := 1
-	if size > 0 && size < len(train) {
-		count = (len(train) + size - 1) / size
+	if size > 0 && size < len(batch) {
+		count = (len(batch) + size - 1) / size
 	} else {
-		size = len(train)
+		size = len(batch)
 	}
 	r.sent += count
 	var out switchreduce.Output
-	in := switchreduce.Input{Kind: switchreduce.Packet, From: neighbourAddr(neighbour), Packet: train}
+	in := switchreduce.Input{Kind: switchreduce.Packet, From: neighbourAddr(neighbour), Packet: batch}
 	if count > 1 {
 		in.Size = size
 	}
@@ -303,7 +303,7 @@ func (r *trial) exchange(neighbour int, train []byte, size int) {
 		s := &out.Sends[k]
 		want[keyOf(s.To, append(s.Head[:len(s.Head):len(s.Head)], s.Body...))] = true
 	}
-	r.send(neighbour, train, size)
+	r.send(neighbour, batch, size)
 	r.pump()
 	got := map[string]bool{}
 	for i, fd := range r.neighbours {
@@ -325,7 +325,7 @@ func (r *trial) exchange(neighbour int, train []byte, size int) {
 	}
 	for key := range want {
 		if !got[key] {
-			r.t.Fatalf("the core sends %s after %s from %d, which does not come", list(map[string]bool{key: true}), describe(train), neighbour)
+			r.t.Fatalf("the core sends %s after %s from %d, which does not come", list(map[string]bool{key: true}), describe(batch), neighbour)
 		}
 		r.earlier[key] = true
 	}

@@ -10,8 +10,8 @@
 // product, min, max, and the bitwise and logical functions, of sums of block32, and of
 // barriers; over IPv4, in packets without IP options, fragments or VLAN tag whose UDP
 // checksum is still to be computed, as it is between veths and after receive offload has
-// put a train together; of epochs with plain packets, chunks up to 1,472 bytes and up to
-// 16 children. A train must complete all its chunks or none: of what completes a part,
+// put a batch together; of epochs with plain packets, chunks up to 1,472 bytes and up to
+// 16 children. A batch must complete all its chunks or none: of what completes a part,
 // the core gets all. Trees that it cannot serve are reduced by the core alone.
 //
 // # Memory

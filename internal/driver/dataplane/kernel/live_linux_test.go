@@ -70,8 +70,8 @@ func (r *live) counted() rpc.TreeCounters {
 
 // habits are what a member does to its packets.
 type habits struct {
-	lose, repeat float64 // share of what it sends and gets, of trains that it sends
-	alone        bool    // it sends no trains
+	lose, repeat float64 // share of what it sends and gets, of batches that it sends
+	alone        bool    // it sends no batches
 }
 
 const elements = 358
@@ -124,8 +124,8 @@ func (m *member) run(chunks uint32) error {
 	m.has = map[uint32]bool{}
 	buffer := make([]byte, 1<<16)
 	for idle := 0; m.base < chunks; {
-		for m.sent < chunks && m.sent+wire.TrainChunks-m.base <= m.cfg.Window {
-			if err := m.train(min(wire.TrainChunks, chunks-m.sent)); err != nil {
+		for m.sent < chunks && m.sent+wire.BatchChunks-m.base <= m.cfg.Window {
+			if err := m.batch(min(wire.BatchChunks, chunks-m.sent)); err != nil {
 				return err
 			}
 		}
@@ -157,8 +157,8 @@ func (m *member) packet(n uint32) []byte {
 	return packet(sums(m.cfg, m.i, n, elements), m.value(n))
 }
 
-// train sends the next chunks.
-func (m *member) train(count uint32) error {
+// batch sends the next chunks.
+func (m *member) batch(count uint32) error {
 	var all []byte
 	size := wire.HeaderSize + 4*elements
 	for range count {
@@ -254,7 +254,7 @@ func (r *live) there(f func()) {
 	r.in(r.sw)
 }
 
-// shape gives a neighbour's link a token bucket that lets no whole train pass at once.
+// shape gives a neighbour's link a token bucket that lets no whole batch pass at once.
 func (r *live) shape(i int) {
 	l, err := netlink.LinkByName(fmt.Sprintf("n%d", i))
 	r.check(err)
@@ -294,7 +294,7 @@ func TestFaults(t *testing.T) {
 		{name: "loss", habits: habits{lose: 0.02}},
 		{name: "duplicates", habits: habits{repeat: 0.3}, kernel: true},
 		{name: "loss and duplicates of single packets", habits: habits{lose: 0.01, repeat: 0.1, alone: true}},
-		{name: "a link that splits trains", before: func(r *live) { r.shape(1) }},
+		{name: "a link that splits batches", before: func(r *live) { r.shape(1) }},
 		{name: "no checksum offload at one", before: func(r *live) { r.noChecksums(1) }},
 		{name: "no checksum offload", before: func(r *live) {
 			for i := range r.neighbours {

@@ -365,10 +365,11 @@ func (o *Offload) Close() {
 
 // count adds p to what is published of a tree.
 func (p *past) count(c *rpc.TreeCounters) {
+	const beneath = 28 // bytes of IPv4 and UDP headers
 	c.PacketsIn += p.traffic[packetsIn]
-	c.BytesIn += p.traffic[bytesIn]
+	c.BytesIn += p.traffic[bytesIn] + beneath*p.traffic[packetsIn]
 	c.PacketsOut += p.traffic[packetsOut]
-	c.BytesOut += p.traffic[bytesOut]
+	c.BytesOut += p.traffic[bytesOut] + beneath*p.traffic[packetsOut]
 	for i, name := range [...]string{"kernel-taken", "kernel-partials", "kernel-results"} {
 		dataplane.AddEvent(c, name, p.counts[countTaken+i])
 	}

@@ -40,19 +40,19 @@ func values(n int, first uint32) []byte {
 	return b
 }
 
-// TestTakesTrains: after the first packet, which begins the epoch, none comes to the agent.
-func TestTakesTrains(t *testing.T) {
+// TestTakesBatches: after the first packet, which begins the epoch, none comes to the agent.
+func TestTakesBatches(t *testing.T) {
 	r := newRig(t, 4)
 	c := config(2, 4, true)
 	r.install(c)
-	const n, train = 358, 44
+	const n, batch = 358, 44
 	for i := range 4 {
 		r.send(i, packet(sums(c, i, 0, n), values(n, 0)), 1<<16)
 	}
 	r.pump()
 	for i := range 4 {
 		var all []byte
-		for k := range uint32(train) {
+		for k := range uint32(batch) {
 			all = append(all, packet(sums(c, i, 1+k, n), values(n, uint32(i)+k))...)
 		}
 		r.send(i, all, wire.HeaderSize+4*n)
@@ -62,7 +62,7 @@ func TestTakesTrains(t *testing.T) {
 		t.Fatalf("the agent gets %x", b[:wire.HeaderSize])
 	}
 	for i := range 4 {
-		for k := range uint32(1 + train) {
+		for k := range uint32(1 + batch) {
 			b, from := r.receive(r.neighbours[i])
 			if from != r.switchAddr(i) {
 				t.Fatalf("child %d, chunk %d: from %v", i, k, from)
@@ -84,7 +84,7 @@ func TestTakesTrains(t *testing.T) {
 	}
 	var counted rpc.TreeCounters
 	r.offload.Count(r.port, &counted, nil)
-	if counted.Events["kernel-results"] != train || counted.Events["kernel-taken"] != 4*train {
+	if counted.Events["kernel-results"] != batch || counted.Events["kernel-taken"] != 4*batch {
 		t.Error(counted)
 	}
 }

@@ -6,8 +6,8 @@
 #include "fold.h"
 
 #define UDP_AT (ETH_HLEN + sizeof(struct iphdr))
-#define FIRST (UDP_AT + sizeof(struct udphdr)) // offset of the first packet of a train
-#define MAX_TRAIN 64                           // packets
+#define FIRST (UDP_AT + sizeof(struct udphdr)) // offset of the first packet of a batch
+#define MAX_BATCH 64                           // packets
 
 #define CONTRIBUTION 0x11 // version and type
 #define RESULT 0x12
@@ -37,9 +37,9 @@ struct header {
 };
 _Static_assert(sizeof(struct header) == HEADER, "header");
 
-// train is what a program knows of its packets: one, or as many of equal size as segmentation or
+// batch is what a program knows of its packets: one, or as many of equal size as segmentation or
 // receive offload has put together, of which the last may be shorter.
-struct train {
+struct batch {
 	struct __sk_buff *skb;
 	struct tree *tree;
 	void *words, *areas; // maps of the epoch
@@ -57,7 +57,7 @@ struct train {
 
 static __always_inline __u32 count_at(struct tree *t, __u32 count) { return t->mask + 1 + count; }
 
-static __always_inline void add(struct train *t, __u32 count, __u64 n)
+static __always_inline void add(struct batch *t, __u32 count, __u64 n)
 {
 	__u32 at = count_at(t->tree, count);
 	__u64 *c = bpf_map_lookup_elem(t->words, &at);
@@ -65,12 +65,12 @@ static __always_inline void add(struct train *t, __u32 count, __u64 n)
 		__sync_fetch_and_add(c, n);
 }
 
-static __always_inline void traffic(struct train *t, __u32 neighbour, __u32 count, __u64 n)
+static __always_inline void traffic(struct batch *t, __u32 neighbour, __u32 count, __u64 n)
 {
 	add(t, COUNTS + neighbour * TRAFFIC_COUNTS + count, n);
 }
 
-static __always_inline struct area *area_of(struct train *t, __u32 neighbour, __u32 number)
+static __always_inline struct area *area_of(struct batch *t, __u32 neighbour, __u32 number)
 {
 	__u32 at = neighbour * (t->tree->mask + 1) + (number & t->tree->mask);
 	return bpf_map_lookup_elem(t->areas, &at);
@@ -117,9 +117,9 @@ static __always_inline int same_cookie(const __u8 *a, const __u8 *b)
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
 }
 
-// fits reports whether h is the header of packet i of the train, which has size bytes of
+// fits reports whether h is the header of packet i of the batch, which has size bytes of
 // payload.
-static __always_inline int fits(const struct train *t, const struct header *h, __u32 i, __u32 size)
+static __always_inline int fits(const struct batch *t, const struct header *h, __u32 i, __u32 size)
 {
 	const struct header *f = &t->head;
 	const __u64 *a = (const void *)h, *b = (const void *)f;
@@ -145,7 +145,7 @@ static __always_inline __u64 read_once(__u64 *p) { return *(volatile __u64 *)p; 
 
 // load puts a packet into its area. It returns 1 if it has, 0 if the area has it or a
 // newer one, -1 if the agent has to look.
-static __always_inline int load(struct train *t, struct area *a, __u32 number, __u32 offset, __u32 size)
+static __always_inline int load(struct batch *t, struct area *a, __u32 number, __u32 offset, __u32 size)
 {
 	__u64 was = read_once(&a->word);
 	__u32 state = (__u32)was;
@@ -173,7 +173,7 @@ static __always_inline int load(struct train *t, struct area *a, __u32 number, _
 
 // contribute notes in a slot that a child has contributed. It returns the children that
 // have, or -1 if the agent has to look, or -2 if the slot serves a newer number.
-static __always_inline int contribute(struct train *t, __u64 *word, __u32 number)
+static __always_inline int contribute(struct batch *t, __u64 *word, __u32 number)
 {
 	__u32 me = 1u << (t->neighbour & 15);
 	for (int tries = 0; tries < 16; tries++) {
@@ -195,8 +195,8 @@ static __always_inline int contribute(struct train *t, __u64 *word, __u32 number
 	return -1;
 }
 
-// take_contribution is the step of a loop over the packets of a child's train.
-static long take_contribution(__u32 i, struct train *t)
+// take_contribution is the step of a loop over the packets of a child's batch.
+static long take_contribution(__u32 i, struct batch *t)
 {
 	struct header h;
 	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
@@ -242,8 +242,8 @@ static long take_contribution(__u32 i, struct train *t)
 	return 0;
 }
 
-// take_result is the step of a loop over the packets of the parent's train.
-static long take_result(__u32 i, struct train *t)
+// take_result is the step of a loop over the packets of the parent's batch.
+static long take_result(__u32 i, struct batch *t)
 {
 	struct header h;
 	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
@@ -272,9 +272,9 @@ static long take_result(__u32 i, struct train *t)
 	return 0;
 }
 
-// sum is the step of a loop that reduces the packets of a train that completes all its
+// sum is the step of a loop that reduces the packets of a batch that completes all its
 // slots, each with those of the other children.
-static long sum(__u32 i, struct train *t)
+static long sum(__u32 i, struct batch *t)
 {
 	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i;
 	if (size > t->segment)
@@ -326,9 +326,9 @@ static long sum(__u32 i, struct train *t)
 	return 0;
 }
 
-// copy is a train on its way to a neighbour.
+// copy is a batch on its way to a neighbour.
 struct copy {
-	struct train *train;
+	struct batch *batch;
 	struct neighbour *to;
 	__be16 child;
 	__u32 left;
@@ -337,14 +337,14 @@ struct copy {
 // address is the step of a loop that writes into each packet what differs by receiver.
 static long address(__u32 i, struct copy *c)
 {
-	__u32 offset = FIRST + i * c->train->segment;
+	__u32 offset = FIRST + i * c->batch->segment;
 	if (offset > MAX_OFFSET)
 		return 1;
-	struct header *h = (void *)(long)c->train->skb->data + offset;
-	if ((void *)(h + 1) > (void *)(long)c->train->skb->data_end)
+	struct header *h = (void *)(long)c->batch->skb->data + offset;
+	if ((void *)(h + 1) > (void *)(long)c->batch->skb->data_end)
 		return 1;
 	h->child = c->child;
-	h->lowest = (h->lowest & bpf_htonl(0xff000000)) | c->train->tree->lowest;
+	h->lowest = (h->lowest & bpf_htonl(0xff000000)) | c->batch->tree->lowest;
 	__builtin_memcpy(h->cookie, c->to->cookie, sizeof h->cookie);
 	c->left--;
 	return 0;
@@ -364,15 +364,15 @@ static __always_inline __u16 pseudo(__be32 source, __be32 destination, __be16 si
 	return folded((__u64)source + destination + size + bpf_htons(IPPROTO_UDP));
 }
 
-// send_to makes of the train one to a neighbour, and returns the interface that it must
+// send_to makes of the batch one to a neighbour, and returns the interface that it must
 // leave by, or -1.
-static __always_inline int send_to(struct train *t, struct neighbour *to, __be32 own, __be16 child, __u32 count)
+static __always_inline int send_to(struct batch *t, struct neighbour *to, __be32 own, __be16 child, __u32 count)
 {
 	struct __sk_buff *skb = t->skb;
-	struct copy c = {.train = t, .to = to, .child = child, .left = count};
+	struct copy c = {.batch = t, .to = to, .child = child, .left = count};
 	struct bpf_fib_lookup way = {
 	    .family = 2, .l4_protocol = IPPROTO_UDP, .ipv4_src = own, .ipv4_dst = to->addr, .ifindex = skb->ingress_ifindex};
-	bpf_loop(MAX_TRAIN < count ? MAX_TRAIN : count, address, &c, 0);
+	bpf_loop(MAX_BATCH < count ? MAX_BATCH : count, address, &c, 0);
 	if (c.left || bpf_fib_lookup(skb, &way, sizeof way, 0))
 		return -1;
 	struct ethhdr *eth = (void *)(long)skb->data;
@@ -396,9 +396,9 @@ static __always_inline int send_to(struct train *t, struct neighbour *to, __be32
 	return way.ifindex;
 }
 
-// deliver sends a train of results to every child, and returns what becomes of the
+// deliver sends a batch of results to every child, and returns what becomes of the
 // original.
-static __always_inline int deliver(struct train *t, __u32 count)
+static __always_inline int deliver(struct batch *t, __u32 count)
 {
 	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
 		if (c >= t->tree->children)
@@ -422,8 +422,8 @@ static __always_inline int deliver(struct train *t, __u32 count)
 	return TAKEN;
 }
 
-// forward sends a train of partials to the parent.
-static __always_inline int forward(struct train *t, __u32 count)
+// forward sends a batch of partials to the parent.
+static __always_inline int forward(struct batch *t, __u32 count)
 {
 	int out = send_to(t, &t->tree->parent, t->tree->parent.own, t->tree->index, count);
 	traffic(t, t->tree->children, PACKETS_OUT, count);
@@ -437,7 +437,7 @@ static __always_inline int forward(struct train *t, __u32 count)
 
 SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 {
-	struct train t = {.skb = skb};
+	struct batch t = {.skb = skb};
 	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != 0) // PACKET_HOST
 		return UP;
 	if (skb->data_end - skb->data < FIRST + HEADER && (skb->len < FIRST + HEADER || bpf_skb_pull_data(skb, FIRST + HEADER)))
@@ -463,10 +463,10 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	t.total = skb->len - FIRST;
 	t.segment = skb->gso_size ? skb->gso_size : t.total;
 	__u32 count = (t.total + t.segment - 1) / t.segment;
-	if (FIRST + HEADER + (count - 1) * t.segment > MAX_OFFSET || t.segment < HEADER || t.segment > HEADER + t.tree->chunk || count > MAX_TRAIN)
+	if (FIRST + HEADER + (count - 1) * t.segment > MAX_OFFSET || t.segment < HEADER || t.segment > HEADER + t.tree->chunk || count > MAX_BATCH)
 		return UP;
 	// Only of a packet whose checksum is still to be computed it stays right when what it
-	// covers is changed. Trains are such packets; of others the field tells.
+	// covers is changed. Batches are such packets; of others the field tells.
 	if (!skb->gso_size && udp->check != pseudo(ip->saddr, ip->daddr, udp->len))
 		return UP;
 
@@ -504,7 +504,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	add(&t, COUNT_TAKEN, t.taken);
 	add(&t, COUNT_DUPLICATE, t.duplicate);
 	add(&t, COUNT_LATE, t.late);
-	// A part of a train cannot be sent, and all must be in one piece to be changed.
+	// A part of a batch cannot be sent, and all must be in one piece to be changed.
 	if (!t.up && t.completed && t.completed != count)
 		t.up = COUNT_PARTLY;
 	if (!t.up && t.completed && bpf_skb_pull_data(skb, skb->len))

@@ -19,7 +19,7 @@
 #define HEADER 40
 #define MAX_PACKET 1512 // header and payload of the largest chunk
 
-// Largest offset of a payload in a train: all of it is within the 65,535 bytes that a
+// Largest offset of a payload in a batch: all of it is within the 65,535 bytes that a
 // program may reach.
 #define MAX_OFFSET 64000
 
