@@ -18,7 +18,7 @@
 //	          a child's promise of this round     -
 //	          all of them are there               Promise to the parent; promised. At the lowest rank:
 //	                                              Decided, Decide to the children; idle
-//	promised  Decide of this round, or a later    Decided; Decide to the children; idle
+//	promised  Decide of this round                Decided; Decide to the children; idle
 //
 // Other messages have no effect. Nothing is acknowledged: a new connection has both sides repeat
 // what the other may not know. Rounds are numbered from 1.

@@ -134,7 +134,7 @@ func (c *Core) message(from uint32, m *wire.Setting) {
 	switch {
 	case isParent && m.Step == wire.SettingAsk && m.Round > c.round && !c.isOpen():
 		c.open(m.Round)
-	case isParent && m.Step == wire.SettingDecide && m.Round == c.round && c.isOpen():
+	case isParent && m.Step == wire.SettingDecide && m.Round == c.round && c.hasPromised():
 		c.decide(Decision{m.Position, m.Value})
 	case i >= 0 && m.Step == wire.SettingPromise && m.Round == c.round && c.isOpen() && c.children[i].round < c.round:
 		c.children[i].round, c.children[i].position = m.Round, m.Position
@@ -154,6 +154,13 @@ func (c *Core) largest() (position uint32, isComplete bool) {
 		}
 	}
 	return position, c.hasOwn
+}
+
+// hasPromised reports whether the member waits for the decision of its round. What is decided
+// without it is no decision.
+func (c *Core) hasPromised() bool {
+	_, isComplete := c.largest()
+	return isComplete && c.isOpen()
 }
 
 // conclude goes on when all have promised.

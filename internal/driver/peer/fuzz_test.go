@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("%v is no ErrFrame", err)
 			}
 		case !ok:
-			if size <= len(b) || size > padded(most) {
+			if size <= len(b) || size > padded(most+segmentMore) {
 				t.Errorf("of %d bytes a frame of %d is not there", len(b), size)
 			}
 		default:
