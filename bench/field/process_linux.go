@@ -51,6 +51,18 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// isEnding reports, of a process that has not answered, whether that is because it ends.
+func (p *process) isEnding() bool {
+	patience := time.NewTimer(killAfter)
+	defer patience.Stop()
+	select {
+	case <-p.done:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
 // stop asks the processes to end, and kills those that do not.
 func stop(all []*process) {
 	for _, p := range all {

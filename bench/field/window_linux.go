@@ -75,7 +75,7 @@ func (w *window) each(f func(Side, *process) error) error {
 			if p.gauge == nil || p.ended() {
 				continue
 			}
-			if err := f(side, p); err != nil && !p.ended() {
+			if err := f(side, p); err != nil && !p.isEnding() {
 				return fmt.Errorf("reading %s: %w", p.name, err)
 			}
 		}
