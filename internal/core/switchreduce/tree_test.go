@@ -29,6 +29,7 @@ type forest struct {
 	total    int    // chunks
 	odd      *oddity
 	lossy    bool
+	fast     bool // switches have programs beside their cores
 	wrong    []string
 	reported []wire.ErrorBody
 }
@@ -42,6 +43,11 @@ type node struct {
 	out    Output
 	batch  []Input
 	lowest uint32
+
+	programs map[uint32]*program // by epoch
+	begun    *program            // that takes packets
+	later    []Input             // for the next batch
+	running  []*process          // on several processors, by whatever program
 }
 
 // kid is a child: a switch, or a member if sw is negative.
@@ -151,6 +157,9 @@ func (f *forest) enter(window uint32, probes int) {
 			child.Cookie = f.cookie(child.Addr)
 			cfg.Children = append(cfg.Children, child)
 		}
+		if f.fast {
+			n.load(f, &cfg)
+		}
 		n.core.Step(0, []Input{{Kind: Install, Config: &cfg}}, &n.out)
 	}
 	base := f.members[0].base
@@ -168,7 +177,11 @@ func (f *forest) enter(window uint32, probes int) {
 // signature reports what operation chunk n is: all kinds take turns.
 func (f *forest) signature(n uint32) wire.Signature {
 	s := wire.Signature{Operation: uint16(n), Elements: 2, ChunkElements: 2, Element: reduce.Float32, Function: reduce.Sum}
-	switch n % kinds {
+	kind := n % kinds
+	if f.fast && kind < 4 {
+		kind = 6 // more of what programs take
+	}
+	switch kind {
 	case 0, 1:
 		s.Collective = wire.Allreduce
 	case 2:
@@ -371,15 +384,23 @@ func (f *forest) deliver(n int) {
 			continue
 		}
 		sw := f.switches[p.to.Port()-1]
-		sw.batch = append(sw.batch, Input{From: p.from, Packet: p.bytes})
+		if !sw.start(p) {
+			sw.batch = append(sw.batch, Input{From: p.from, Packet: p.bytes})
+		}
 	}
 	for _, sw := range f.switches {
+		for len(sw.running) > 0 && (!f.lossy || f.rng.IntN(3) > 0) {
+			sw.advance()
+		}
 		sw.out.Reset()
 		sw.core.Step(0, sw.batch, &sw.out)
+		for _, e := range sw.out.Begun {
+			sw.begun = sw.programs[e]
+		}
 		for _, in := range sw.batch {
 			clear(in.Packet) // it was lent for the Step alone
 		}
-		sw.batch = sw.batch[:0]
+		sw.batch, sw.later = append(sw.batch[:0], sw.later...), nil
 		for i := range sw.out.Sends {
 			s := &sw.out.Sends[i]
 			f.fly(flight{sw.addr, s.To, slices.Concat(s.Head[:], s.Body)})
@@ -438,7 +459,7 @@ func (f *forest) run(events int) {
 func (f *forest) drain(rounds int) bool {
 	f.lossy = false
 	for range rounds {
-		for len(f.flights) > 0 {
+		for len(f.flights) > 0 || f.isRunning() {
 			f.deliver(len(f.flights))
 		}
 		done := true
@@ -456,7 +477,12 @@ func (f *forest) drain(rounds int) bool {
 // TestTree runs random operations through random trees over a bad network and
 // several epochs. No member gets a wrong bit, and once the network is healthy all
 // of them get everything.
-func TestTree(t *testing.T) {
+func TestTree(t *testing.T) { testTree(t, false) }
+
+// TestTreeWithPrograms: likewise where programs reduce beside the cores.
+func TestTreeWithPrograms(t *testing.T) { testTree(t, true) }
+
+func testTree(t *testing.T, fast bool) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := newForest(
 			rapid.Uint64().Draw(t, "seed"),
@@ -464,6 +490,7 @@ func TestTree(t *testing.T) {
 			rapid.IntRange(1, 60).Draw(t, "chunks"),
 			rapid.SampledFrom([]uint32{0, 5, math.MaxUint32 - 20}).Draw(t, "first"),
 		)
+		f.fast = fast
 		for range rapid.IntRange(1, 3).Draw(t, "epochs") {
 			f.enter(1<<rapid.IntRange(0, 3).Draw(t, "log window"), rapid.IntRange(0, 2).Draw(t, "probes"))
 			f.run(rapid.IntRange(0, 300).Draw(t, "events"))
