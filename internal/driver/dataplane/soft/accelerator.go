@@ -1,6 +1,8 @@
 package soft
 
 import (
+	"log/slog"
+
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 	"github.com/tributary-fabric/tributary/topology"
@@ -36,7 +38,8 @@ func (t *tree) accelerate(c *switchreduce.Config) (*switchreduce.Config, topolog
 	}
 	fast, err := a.Install(t.port, c)
 	if err != nil {
-		t.plane.cfg.Log.Info("an epoch is reduced by the agent alone", "group", c.Group, "epoch", c.Epoch, "reason", err)
+		t.plane.cfg.Log.Info("an epoch is reduced by the agent alone",
+			slog.Uint64("group", uint64(c.Group)), slog.Uint64("epoch", uint64(c.Epoch)), slog.Any("reason", err))
 		return c, topology.SoftwareReducer()
 	}
 	with := *c
