@@ -55,6 +55,16 @@ func (s *Stamp) Fits(b []byte, flags Flags, elements uint16) bool {
 		(binary.BigEndian.Uint64(b[8*stampLowest:])^s[stampLowest])&keepsElement == 0
 }
 
+// FitsChunk is Fits for the chunk of a number, without an exponent.
+func (s *Stamp) FitsChunk(b []byte, flags Flags, chunk uint32, elements uint16) bool {
+	_ = b[HeaderSize-1]
+	return binary.BigEndian.Uint64(b[8*stampChunk:]) == s[stampChunk]|uint64(chunk) &&
+		binary.BigEndian.Uint64(b) == s[stampFlags]|uint64(flags)<<flagsShift &&
+		binary.BigEndian.Uint64(b[8:]) == s[1] &&
+		binary.BigEndian.Uint64(b[8*stampElements:]) == s[stampElements]|uint64(elements) &&
+		(binary.BigEndian.Uint64(b[8*stampLowest:])^s[stampLowest])&keepsElement == 0
+}
+
 // PeekChunk returns the chunk number and the exponent in a header, of at least
 // HeaderSize bytes.
 func PeekChunk(b []byte) (chunk uint32, exponent int8) {

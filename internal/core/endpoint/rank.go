@@ -286,7 +286,7 @@ func (c *Core) packet(in *Input) {
 		return
 	}
 	from := in.From
-	if !c.session.Link().Offload() {
+	if !c.session.Offload() {
 		from = netip.AddrPort{} // whatever it says, it is not from the own node
 	}
 	c.toSession = append(c.toSession, session.Input{From: from, Packet: in.Bytes, Size: in.Size})
@@ -441,7 +441,7 @@ func (c *Core) stepSession(now core.Time) {
 func (c *Core) flush() {
 	switch {
 	case len(c.sOut.Sends) == 0:
-	case !c.session.Link().Offload():
+	case !c.session.Offload():
 		c.toOwnNode()
 	case len(c.out.Datagrams) == 0: // the usual one: nothing is copied
 		c.out.Datagrams, c.sOut.Sends = c.sOut.Sends, c.out.Datagrams

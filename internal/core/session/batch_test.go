@@ -106,6 +106,15 @@ func TestBatchesAreThePackets(t *testing.T) {
 			if members[0].Counters() != members[1].Counters() || !slices.Equal(outs[0].Completions, outs[1].Completions) {
 				t.Fatalf("step %d: %+v and %+v", step, members[0].Counters(), members[1].Counters())
 			}
+			if x, y := members[0], members[1]; x.Deadline() != y.Deadline() || x.flow != y.flow || x.timer != y.timer || x.base != y.base {
+				t.Fatalf("step %d: timers %+v and %+v, windows %+v and %+v", step, x.timer, y.timer, x.flow, y.flow)
+			}
+			for n := members[0].created - uint32(len(members[0].ring)); n != members[0].created; n++ {
+				x, _, isKept := members[0].Kept(n)
+				if y, _, is := members[1].Kept(n); is != isKept || !slices.Equal(x, y) {
+					t.Fatalf("step %d: of %d, %x is kept and %x", step, n, x, y)
+				}
+			}
 			ended += len(outs[0].Completions)
 			answers = answer(t, a)
 		}

@@ -104,7 +104,7 @@ type Link struct {
 }
 
 // Offload reports whether the link leads into a tree of switches.
-func (l Link) Offload() bool { return l.Epoch%2 == 0 }
+func (l *Link) Offload() bool { return l.Epoch%2 == 0 }
 
 // Validate reports what is wrong with l in a group of configuration c.
 func (l Link) Validate(c Config) error {

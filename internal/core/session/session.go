@@ -149,6 +149,9 @@ func (s *Session) Streams(most int) bool { return int(s.flight) > most && s.next
 // Link returns the link of the present epoch.
 func (s *Session) Link() Link { return *s.link }
 
+// Offload reports whether that leads into a tree of switches.
+func (s *Session) Offload() bool { return s.link.Offload() }
+
 // Pending reports whether an operation is unfinished.
 func (s *Session) Pending() bool { return s.base != s.fresh }
 
@@ -179,12 +182,7 @@ func (s *Session) Step(now core.Time, in []Input, out *Output) {
 			s.receive(now, &in[i], out)
 			continue
 		}
-		one := Input{From: in[i].From}
-		for rest := in[i].Packet; len(rest) > 0; rest = rest[len(one.Packet):] {
-			n := min(in[i].Size, len(rest))
-			one.Packet = rest[:n:n]
-			s.receive(now, &one, out)
-		}
+		s.receiveTrain(now, &in[i], out)
 	}
 	s.pump(now, out)
 	s.repair(now, out)
@@ -215,6 +213,9 @@ func (s *Session) pump(now core.Time, out *Output) {
 		if s.next == s.created {
 			if !s.startsBatch(limit) {
 				break
+			}
+			if s.contributions(now, limit, out) {
+				continue
 			}
 			s.create()
 		}
@@ -259,18 +260,31 @@ func (s *Session) startsBatch(limit uint32) bool {
 func (s *Session) create() {
 	p := s.ops[0]
 	i := s.created - p.first
-	c := s.place(s.created)
-	s.disown(c)
-	if old := c.op; old != nil && c.number+1 == old.end() && len(s.past) < len(s.ring) {
-		s.past = append(s.past, old) // nothing refers to it any more
-	}
+	c := s.vacate(s.created)
 	*c = chunk{number: s.created, state: flying, op: p}
 	p.cut(c)
 	if i == 0 {
 		p.begun = s.link.Epoch
 	}
 	s.created++
-	if i+1 == p.chunks {
+	s.began(p, i+1)
+}
+
+// vacate returns the place in the ring for number n, which is the next to be created,
+// after what was there has given its memory back.
+func (s *Session) vacate(n uint32) *chunk {
+	c := s.place(n)
+	s.disown(c)
+	if old := c.op; old != nil && c.number+1 == old.end() && len(s.past) < len(s.ring) {
+		s.past = append(s.past, old) // nothing refers to it any more
+	}
+	return c
+}
+
+// began notes that so many chunks of p, the oldest of the operations that are not wholly
+// created, are.
+func (s *Session) began(p *operation, chunks uint32) {
+	if chunks == p.chunks {
 		s.ops = slices.Delete(s.ops, 0, 1)
 	}
 }
@@ -429,12 +443,17 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, of
 	}
 	s.settle(now, c)
 	if p.missing == 0 {
-		out.Completions = append(out.Completions, Completion{
-			ID: p.ID, Chunks: p.chunks, OffloadDone: p.offload,
-			FirstEpoch: p.begun, LastEpoch: s.link.Epoch,
-		})
-		s.release(p)
+		s.complete(p, out)
 	}
+}
+
+// complete ends p, all of whose chunks are done.
+func (s *Session) complete(p *operation, out *Output) {
+	out.Completions = append(out.Completions, Completion{
+		ID: p.ID, Chunks: p.chunks, OffloadDone: p.offload,
+		FirstEpoch: p.begun, LastEpoch: s.link.Epoch,
+	})
+	s.release(p)
 }
 
 // settle moves the base if it was c that held it.
