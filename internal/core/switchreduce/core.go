@@ -153,6 +153,7 @@ type packet struct {
 	wire.Header
 	epoch   *epoch
 	payload []byte
+	whole   int  // bytes of the chunk's payload in a packet that carries it
 	below   bool // it comes from a child, number Header.Child
 }
 
@@ -202,7 +203,7 @@ func (c *Core) admit(in *Input, out *Output) bool {
 		c.drop(DropFault)
 		return false
 	}
-	p.payload = payload
+	p.payload, p.whole = payload, p.PayloadSize()
 	e, d := c.judge(in.From, p)
 	if d != dropCount {
 		c.drop(d)
@@ -237,9 +238,9 @@ func (t *template) fits(in *Input) bool {
 		return false
 	}
 	a, b := (*[wire.HeaderSize]byte)(in.Packet), &t.head
-	word := binary.LittleEndian.Uint64
-	if word(a[0:]) != word(b[0:]) || word(a[8:]) != word(b[8:]) || [4]byte(a[16:]) != [4]byte(b[16:]) ||
-		word(a[24:]) != word(b[24:]) || word(a[32:]) != word(b[32:]) {
+	le := binary.LittleEndian
+	if le.Uint64(a[0:]) != le.Uint64(b[0:]) || le.Uint64(a[8:]) != le.Uint64(b[8:]) || le.Uint32(a[16:]) != le.Uint32(b[16:]) ||
+		le.Uint64(a[24:]) != le.Uint64(b[24:]) || le.Uint64(a[32:]) != le.Uint64(b[32:]) {
 		return false
 	}
 	t.Chunk = binary.BigEndian.Uint32(a[chunkAt:])

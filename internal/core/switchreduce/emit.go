@@ -1,6 +1,7 @@
 package switchreduce
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -33,6 +34,22 @@ func (r *Batch) Address() {
 type queue struct {
 	epoch    uint32
 	up, down []piece
+	head     head // of the last packet
+}
+
+// head is a header, and what it was made of beside the chunk's number.
+type head struct {
+	epoch    uint32
+	kind     wire.Type // 0: there is none
+	flags    wire.Flags
+	exponent int8
+	sig      wire.Signature
+	bytes    [wire.HeaderSize]byte
+}
+
+// fits reports whether a packet of s has the header, but for the chunk's number.
+func (h *head) fits(s *slot, kind wire.Type, flags wire.Flags) bool {
+	return h.kind == kind && h.flags == flags && h.epoch == s.epoch && h.exponent == s.exponent && h.sig == s.sig
 }
 
 // piece is a number of packets side by side, each of size bytes, but the last
@@ -61,16 +78,25 @@ func (p *piece) joins(packet []byte) bool {
 	return n == p.count*p.size && len(packet) <= p.size && cap(p.packets) > n && &p.packets[:n+1][n] == &packet[0]
 }
 
-// send queues what the slot sends to the parent, or to every child.
-func (c *Core) send(e *epoch, s *slot, h *wire.Header, out *Output) {
+// send queues what the slot sends: a contribution to the parent, or a result to every
+// child.
+func (c *Core) send(e *epoch, s *slot, kind wire.Type, flags wire.Flags, out *Output) {
 	if c.queue.epoch != e.Epoch {
 		c.emit(out)
 		c.queue.epoch = e.Epoch
 	}
-	h.Put(s.packet)
+	q := &c.queue.head
+	if !q.fits(s, kind, flags) {
+		h := e.header(kind, s.number)
+		h.Flags, h.Signature, h.Exponent = flags, s.sig, s.exponent
+		q.epoch, q.kind, q.flags, q.exponent, q.sig = s.epoch, kind, flags, s.exponent, s.sig
+		h.Put(q.bytes[:])
+	}
+	copy(s.packet, q.bytes[:])
+	binary.BigEndian.PutUint32(s.packet[chunkAt:], s.number)
 	s.lent = c.step
 	packet := s.packet[:wire.HeaderSize+s.size]
-	if h.Type == wire.Contribution {
+	if kind == wire.Contribution {
 		c.queue.up = push(c.queue.up, packet)
 	} else {
 		c.queue.down = push(c.queue.down, packet)

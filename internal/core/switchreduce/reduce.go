@@ -11,7 +11,7 @@ import (
 // have the result of n.
 func (c *Core) contribution(now core.Time, p *packet, out *Output) {
 	e, child := p.epoch, int(p.Child)
-	if p.PayloadSize() > e.ChunkBytes {
+	if p.whole > e.ChunkBytes {
 		c.drop(DropSize)
 		return
 	}
@@ -22,7 +22,7 @@ func (c *Core) contribution(now core.Time, p *packet, out *Output) {
 		return
 	case older:
 		c.claim(e, s, p.Chunk, out)
-		s.sig, s.first = p.Signature, p.Lowest
+		s.sig, s.first, s.whole = p.Signature, p.Lowest, p.whole
 	case same:
 		// Whoever has contributed has its bit set; all have once a slot is
 		// complete. What comes after an error changes nothing.
@@ -82,7 +82,7 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 			s.size = 0
 		}
 	default:
-		s.size = s.sig.PayloadSize()
+		s.size = s.whole
 		c.reserve(e, s, s.size)
 		if s.size > 0 || s.sig.Element == reduce.Block32 { // which has an exponent, if nothing else
 			s.reduce()
@@ -118,16 +118,15 @@ func (s *slot) reduce() {
 // sendPartial sends what a complete slot holds to the parent, as the
 // contribution of this switch.
 func (c *Core) sendPartial(now core.Time, e *epoch, s *slot, out *Output) {
-	h := e.header(wire.Contribution, s.number)
-	h.Signature, h.Exponent = s.sig, s.exponent
+	var flags wire.Flags
 	if s.source >= 0 {
-		h.Flags |= wire.Source
+		flags |= wire.Source
 	}
 	if !isEmpty(s.wants()) {
-		h.Flags |= wire.Sink
+		flags |= wire.Sink
 	}
 	e.sent = now
-	c.send(e, s, &h, out)
+	c.send(e, s, wire.Contribution, flags, out)
 }
 
 // result takes the result of a complete slot from the parent.
@@ -161,9 +160,7 @@ func (c *Core) finish(e *epoch, s *slot, out *Output) {
 	s.state, s.unanswered, s.lost = finished, 0, false
 	c.counters.Results++
 	if count(s.wants()) == len(e.Children) {
-		h := e.result(s)
-		h.Flags |= wire.Sink
-		c.send(e, s, &h, out)
+		c.send(e, s, wire.Result, wire.Sink, out)
 		return
 	}
 	for i := range e.Children {

@@ -28,6 +28,7 @@ type slot struct {
 	unanswered int32 // complete: probes to the parent since its last answer
 
 	sig    wire.Signature // of every contribution held
+	whole  int            // bytes of the payload that it speaks of
 	first  uint32         // lowest rank beneath the child that contributed first
 	source int32          // child that holds the vector, in a collective that copies; -1: none
 	origin uint32         // lowest rank beneath that child
