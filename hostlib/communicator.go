@@ -43,7 +43,7 @@ type Communicator struct {
 	conn     transport.Conn // for packets to and from switches; nil without a manager
 	sealed   *sealed.Conn   // conn, if packets are protected
 	offload  atomic.Bool    // it is on a tree of switches; changes in the loop's steps
-	setBulk  func(is bool)  // conn's reader need not have each datagram at once
+	data     *transport.UDP // beneath conn
 	batches  bool           // chunks that follow each other are given to conn as one
 	loop     *runner.Loop[item, endpoint.Output]
 	watch    watch // of the context of calls
@@ -242,7 +242,7 @@ func (c *Communicator) openData() error {
 	if err != nil {
 		return err
 	}
-	c.conn, c.setBulk, c.batches = conn, conn.SetBulk, hooks.Without&transport.GROBatches == 0
+	c.conn, c.data, c.batches = conn, conn, hooks.Without&transport.GROBatches == 0
 	if hooks.Data != nil {
 		c.conn = hooks.Data(conn)
 	}

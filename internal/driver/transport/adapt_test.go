@@ -79,3 +79,55 @@ func TestStuck(t *testing.T) {
 		}
 	})
 }
+
+// inbox is an engine that has packets, some of them received already.
+type inbox struct {
+	engine
+	held, there int
+	looks       int
+}
+
+func (e *inbox) holds() bool { return e.held > 0 }
+
+func (e *inbox) take([]Packet, bool) (n int, _ error) {
+	if n, e.held = e.held, 0; n > 0 {
+		return n, nil
+	}
+	e.looks++
+	n, e.there = e.there, 0
+	return n, nil
+}
+
+// TestSetAsked: the first look after SetAsked comes when others had the processor, for
+// the next read alone; what was received already is given at once, and what is there
+// also after the moment.
+func TestSetAsked(t *testing.T) {
+	past := time.Now().Add(-time.Second)
+	for _, c := range []struct {
+		name                string
+		asked               bool
+		held, there         int
+		poll                time.Duration
+		until               time.Time
+		want, yields, looks int
+	}{
+		{name: "not asked", there: 2, poll: time.Hour, want: 2, looks: 1},
+		{name: "asked", asked: true, there: 2, poll: time.Hour, want: 2, yields: 1, looks: 1},
+		{name: "held", asked: true, held: 3, there: 2, poll: time.Hour, want: 3},
+		{name: "late", asked: true, there: 2, poll: time.Hour, until: past, want: 2, looks: 1},
+		{name: "without polls", asked: true, there: 2, want: 2, looks: 1},
+	} {
+		e := &inbox{held: c.held, there: c.there}
+		u := &UDP{engine: e, opened: time.Now().Add(-time.Minute), poll: c.poll, look: c.poll}
+		if c.asked {
+			u.SetAsked()
+		}
+		n, err := u.ReadBatch(make([]Packet, 8), c.until)
+		if yields := int(u.tally.waitCalls.Load()); n != c.want || err != nil || yields != c.yields || e.looks != c.looks {
+			t.Errorf("%s: %d packets, error %v, %d yields, %d looks", c.name, n, err, yields, e.looks)
+		}
+		if e.there, e.looks = 1, 0; u.asked {
+			t.Errorf("%s: the read after the next is as if after SetAsked", c.name)
+		}
+	}
+}
