@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -56,10 +57,12 @@ func bundled(packets [][]byte) (in []Input) {
 func TestBatchesAreThePackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const window = 16
-		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5}
+		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5, Idle: 3 * time.Millisecond}
 		element := rapid.SampledFrom([]reduce.Type{reduce.Int32, reduce.Block32}).Draw(t, "element")
 		elements := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 5).Draw(t, "elements of operations")
+		inPlace := rapid.Bool().Draw(t, "in place")
 		var members [2]*Session
+		var results [2][][]byte
 		var outs [2]Output
 		outs[1].TakesBatches = true
 		for i := range members {
@@ -72,9 +75,14 @@ func TestBatchesAreThePackets(t *testing.T) {
 				for k := range v {
 					v[k] = byte(k * (id + 3))
 				}
+				out := v
+				if !inPlace {
+					out = make([]byte, len(v))
+				}
+				results[i] = append(results[i], out)
 				if err := s.Start(Operation{
 					ID: uint64(id), Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
-					Elements: n, In: v, Out: slices.Clone(v),
+					Elements: n, In: v, Out: out,
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -99,6 +107,19 @@ func TestBatchesAreThePackets(t *testing.T) {
 				outs[i].Reset()
 				members[i].Step(now, in, &outs[i])
 			}
+			if rapid.IntRange(0, 9).Draw(t, "event") == 0 {
+				next := link
+				next.Epoch += 2
+				next.Window = rapid.SampledFrom([]uint32{4, 8, window}).Draw(t, "window")
+				for i, s := range members {
+					r := s.Freeze()
+					outs[i].Sends = outs[i].Sends[:0] // of an epoch that has ended
+					if err := s.Enter(now, next, Decision{Base: r.Base, Held: r.Held}, &outs[i]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				link = next
+			}
 			a, b := outs[0].packets(), outs[1].packets()
 			if !slices.EqualFunc(a, b, slices.Equal) {
 				t.Fatalf("step %d: %d packets and %d in runs differ", step, len(a), len(b))
@@ -109,14 +130,26 @@ func TestBatchesAreThePackets(t *testing.T) {
 			if x, y := members[0], members[1]; x.Deadline() != y.Deadline() || x.flow != y.flow || x.timer != y.timer || x.base != y.base {
 				t.Fatalf("step %d: timers %+v and %+v, windows %+v and %+v", step, x.timer, y.timer, x.flow, y.flow)
 			}
+			ended += len(outs[0].Completions)
+			for i := range outs {
+				for _, done := range outs[i].Completions { // the vector is the caller's again
+					v := results[i][done.ID]
+					results[i][done.ID] = slices.Clone(v)
+					clear(v)
+				}
+			}
 			for n := members[0].created - uint32(len(members[0].ring)); n != members[0].created; n++ {
 				x, _, isKept := members[0].Kept(n)
 				if y, _, is := members[1].Kept(n); is != isKept || !slices.Equal(x, y) {
 					t.Fatalf("step %d: of %d, %x is kept and %x", step, n, x, y)
 				}
 			}
-			ended += len(outs[0].Completions)
 			answers = answer(t, a)
+		}
+		for id, v := range results[0] {
+			if !slices.Equal(v, results[1][id]) {
+				t.Fatalf("operation %d: %x and %x", id, v, results[1][id])
+			}
 		}
 	})
 }

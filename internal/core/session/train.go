@@ -74,7 +74,6 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		p.offload += uint32(taken)
 	}
 	if isOldest {
-		s.timer.repaired = s.timer.repaired && taken == 1
 		s.advance(now)
 	}
 	if p.missing == 0 {
