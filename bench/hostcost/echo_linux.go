@@ -43,7 +43,7 @@ func startEcho() (at netip.AddrPort, stop func() error, err error) {
 	return at, stop, err
 }
 
-// echo answers every train of contributions with one of results, to its sender, until
+// echo answers every batch of contributions with one of results, to its sender, until
 // its input ends.
 func echo() error {
 	s, err := open()
@@ -56,7 +56,7 @@ func echo() error {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
-	room := make([]byte, trainRoom)
+	room := make([]byte, batchRoom)
 	for {
 		s.inVectors = append(s.inVectors[:0], vector(room))
 		n, size, err := s.receive()

@@ -59,16 +59,16 @@ type contestant struct {
 	perOp     []float64 // nanoseconds of processor time, by round
 }
 
-// contestants returns the minimal host, by which ratios are, and all others.
-func contestants(peer netip.AddrPort) ([]contestant, error) {
-	var all []contestant
+// contestants returns the minimal host, by which ratios are, and all others, and what
+// closes them.
+func contestants(peer netip.AddrPort) (all []contestant, stop func() error, err error) {
 	for _, m := range []struct {
 		name           string
 		inPlace, lends bool
 	}{{"minimal", false, false}, {"minimal, received in place", true, false}, {"minimal, MSG_ZEROCOPY", false, true}} {
 		host, err := newMinimal(peer, m.inPlace, m.lends)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		all = append(all, contestant{name: m.name, allreduce: func(in, out []float32) error {
 			return host.allreduce(bytesOf(in), bytesOf(out))
@@ -77,9 +77,10 @@ func contestants(peer netip.AddrPort) ([]contestant, error) {
 	ctx := context.Background()
 	p, err := newProduct(ctx, peer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(all, contestant{name: "hostlib", allreduce: func(in, out []float32) error { return p.allreduce(ctx, in, out) }}), nil
+	product := contestant{name: "hostlib", allreduce: func(in, out []float32) error { return p.allreduce(ctx, in, out) }}
+	return append(all, product), p.fabric.Close, nil
 }
 
 func run(sizes string, rounds int, turn time.Duration, cpu int, only string) error {
@@ -91,14 +92,15 @@ func run(sizes string, rounds int, turn time.Duration, cpu int, only string) err
 		return err
 	}
 	defer func() { _ = stop() }()
-	hosts, err := contestants(peer)
+	hosts, end, err := contestants(peer)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = end() }()
 	if only != "" {
 		hosts = slices.DeleteFunc(hosts, func(h contestant) bool { return h.name != hosts[0].name && h.name != only })
 	}
-	fmt.Printf("%9s  %-28s %12s %10s %10s %8s\n", "bytes", "host", "ns/op", "ns/train", "ns/chunk", "ratio")
+	fmt.Printf("%9s  %-28s %12s %10s %10s %8s\n", "bytes", "host", "ns/op", "ns/batch", "ns/chunk", "ratio")
 	for _, text := range strings.Split(sizes, ",") {
 		size, err := strconv.Atoi(text)
 		if err != nil || size <= 0 || size%4 != 0 {
@@ -167,7 +169,7 @@ func spent() time.Duration {
 
 func report(hosts []contestant, size int) {
 	chunks := (size + chunkBytes - 1) / chunkBytes
-	trains := (chunks + trainMost - 1) / trainMost
+	batches := (chunks + batchMost - 1) / batchMost
 	base := hosts[0].perOp
 	for _, h := range hosts {
 		ratios := make([]float64, len(base))
@@ -175,7 +177,7 @@ func report(hosts []contestant, size int) {
 			ratios[i] = h.perOp[i] / base[i]
 		}
 		ns := median(h.perOp)
-		fmt.Printf("%9d  %-28s %12.0f %10.0f %10.1f %8.2f\n", size, h.name, ns, ns/float64(trains), ns/float64(chunks), median(ratios))
+		fmt.Printf("%9d  %-28s %12.0f %10.0f %10.1f %8.2f\n", size, h.name, ns, ns/float64(batches), ns/float64(chunks), median(ratios))
 	}
 }
 

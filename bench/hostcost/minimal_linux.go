@@ -11,7 +11,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// lentMost is the chunks of a train with MSG_ZEROCOPY: a packet of the kernel refers to at
+// lentMost is the chunks of a batch with MSG_ZEROCOPY: a packet of the kernel refers to at
 // most 17 pieces of memory, and a chunk is up to three.
 const lentMost = 5
 
@@ -21,9 +21,9 @@ type minimal struct {
 	*socket
 	inPlace bool // results are received straight into the vector
 	lends   bool // MSG_ZEROCOPY
-	most    int  // chunks of a train
+	most    int  // chunks of a batch
 
-	heads, got []byte // of a train
+	heads, got []byte // of a batch
 	room       []byte
 }
 
@@ -38,11 +38,11 @@ func newMinimal(peer netip.AddrPort, inPlace, lends bool) (*minimal, error) {
 			return nil, err
 		}
 	}
-	m := &minimal{socket: s, inPlace: inPlace, lends: lends, most: trainMost, room: make([]byte, trainRoom)}
+	m := &minimal{socket: s, inPlace: inPlace, lends: lends, most: batchMost, room: make([]byte, batchRoom)}
 	if lends {
 		m.most = lentMost
 	}
-	m.heads, m.got = make([]byte, trainMost*wire.HeaderSize), make([]byte, trainMost*wire.HeaderSize)
+	m.heads, m.got = make([]byte, batchMost*wire.HeaderSize), make([]byte, batchMost*wire.HeaderSize)
 	for at := 0; at < len(m.heads); at += wire.HeaderSize {
 		m.heads[at] = wire.Version<<4 | byte(wire.Contribution)
 	}
@@ -57,7 +57,7 @@ func (m *minimal) allreduce(in, out []byte) error {
 			if sent+n-done > hostlib.DefaultWindow {
 				break
 			}
-			if err := m.train(in, sent, n); err != nil {
+			if err := m.sendBatch(in, sent, n); err != nil {
 				return err
 			}
 			sent += n
@@ -74,8 +74,8 @@ func (m *minimal) allreduce(in, out []byte) error {
 // chunk returns chunk n of a vector.
 func chunk(v []byte, n int) []byte { return v[n*chunkBytes : min((n+1)*chunkBytes, len(v))] }
 
-// train sends n chunks from first on.
-func (m *minimal) train(in []byte, first, n int) error {
+// sendBatch sends n chunks from first on.
+func (m *minimal) sendBatch(in []byte, first, n int) error {
 	m.outVectors = m.outVectors[:0]
 	for i := range n {
 		head := m.heads[i*wire.HeaderSize:][:wire.HeaderSize]
@@ -96,11 +96,11 @@ func (m *minimal) train(in []byte, first, n int) error {
 	return nil
 }
 
-// take receives a train whose first chunk is the next.
+// take receives a batch whose first chunk is the next.
 func (m *minimal) take(out []byte, next int) (n int, err error) {
 	m.inVectors = m.inVectors[:0]
 	if m.inPlace {
-		for i := range min(trainMost, (len(out)-next*chunkBytes+chunkBytes-1)/chunkBytes) {
+		for i := range min(batchMost, (len(out)-next*chunkBytes+chunkBytes-1)/chunkBytes) {
 			m.inVectors = append(m.inVectors, vector(m.got[i*wire.HeaderSize:][:wire.HeaderSize]), vector(chunk(out, next+i)))
 		}
 	} else {

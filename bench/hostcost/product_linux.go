@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib"
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/whole/embedded"
@@ -62,6 +63,7 @@ func newProduct(ctx context.Context, peer netip.AddrPort) (*product, error) {
 	made := 0
 	f, err := embedded.Start(ctx, embedded.Config{
 		Topology: graph, OfferWait: patience,
+		Core: manager.Config{StartWindow: hostlib.DefaultWindow, Idle: time.Hour}, // no other epoch: the other member takes no part
 		Hooks: func(host string) hooks.Hooks {
 			if host != measured {
 				return hooks.Hooks{}

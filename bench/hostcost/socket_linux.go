@@ -15,13 +15,13 @@ import (
 const (
 	chunkBytes  = 1432
 	packetBytes = wire.HeaderSize + chunkBytes
-	trainMost   = 44      // chunks of a train
-	trainRoom   = 1 << 16 // bytes of one
+	batchMost   = 44      // chunks of a batch
+	batchRoom   = 1 << 16 // bytes of one
 	buffer      = 8 << 20 // of a socket
 	patience    = 5 * time.Second
 )
 
-// socket sends and receives trains, a system call each.
+// socket sends and receives batches, a system call each.
 type socket struct {
 	fd      int
 	addr    netip.AddrPort
@@ -97,7 +97,7 @@ func (s *socket) send(size, flags int) error {
 	return nil
 }
 
-// receive receives a train into inVectors, and returns its bytes and those of each
+// receive receives a batch into inVectors, and returns its bytes and those of each
 // datagram. It offers the processor to others while there is none.
 func (s *socket) receive() (bytes, size int, err error) {
 	for looks := 0; ; looks++ {

@@ -182,7 +182,7 @@ func (s *Session) Step(now core.Time, in []Input, out *Output) {
 			s.receive(now, &in[i], out)
 			continue
 		}
-		s.receiveTrain(now, &in[i], out)
+		s.receiveBatch(now, &in[i], out)
 	}
 	s.pump(now, out)
 	s.repair(now, out)

@@ -24,7 +24,7 @@
 // refuses when it tries, whatever its version. On systems other than Linux, and
 // without Batching, there is one packet a system call, by package net.
 //
-//	ReadBatch   take what is there
+//	ReadBatch   take what is there, unless the owner has just asked for it (SetAsked)
 //	            else, for Config.Poll at most since the last packet: sched_yield, and look again
 //	            else, for 20 ms since then: ppoll, in the reader's thread
 //	            else: the Go runtime's poller; an idle UDP holds no thread

@@ -8,9 +8,9 @@ import (
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
-// receiveTrain takes packets that came as one. Results of chunks that follow each other
+// receiveBatch takes packets that came as one. Results of chunks that follow each other
 // are taken together, all others one by one.
-func (s *Session) receiveTrain(now core.Time, in *Input, out *Output) {
+func (s *Session) receiveBatch(now core.Time, in *Input, out *Output) {
 	one := Input{From: in.From}
 	for rest := in.Packet; len(rest) > 0; {
 		n := s.results(now, in.From, rest, in.Size, out) * in.Size
