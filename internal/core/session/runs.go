@@ -93,7 +93,7 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	}
 	i, size := s.created-p.first, p.perItem*p.width
 	at, run := int(i)*size, &out.Sends[last]
-	n := min(limit-s.next, s.flow.size-s.flight, uint32(p.Elements/p.perItem)-min(i, uint32(p.Elements/p.perItem)))
+	n := min(limit-s.next, s.flow.size-s.flight, wire.BatchChunks-i%wire.BatchChunks, uint32(p.Elements/p.perItem)-min(i, uint32(p.Elements/p.perItem)))
 	if i == 0 || n == 0 || run.Size != size || !run.follows(s.link.Parent, p.In[at:at+size]) {
 		return false
 	}
