@@ -1,5 +1,7 @@
 package reduce
 
+import "math"
+
 // A pass reduces what the k vectors whose slices lie at in have from the byte
 // from up to the byte to, and writes it to dst; what it wants is reported in package
 // asm. Vectors that are far come from memory.
@@ -22,6 +24,16 @@ type instructions struct {
 	locateInteger func(dst *byte, in *[]byte, order *[4]uint64, k, from, to int, far bool)
 	locateFloat   func(dst *byte, in *[]byte, order *[4]uint64, k, from, to int, far bool)
 	sumBlock32    func(dst *byte, in *[]byte, exponents *int8, exponent, k, from, to int, far bool)
+	fixed         fixedKernels
+	narrow, widen [len(typeNames)]func(dst, src *byte, steps int) // nil but for types of 16 bits; steps of so many binary32 as there are in
+	lanes         int                                             // a register
+}
+
+// fixedKernels are those of Fixed, over whole blocks; nil where the set has none.
+type fixedKernels struct {
+	largest                  func(dst *uint64, src *byte, mask uint64, blocks int)
+	encodeInt32, decodeInt32 func(dst, src *byte, scales *float64, blocks int)
+	encodeInt64, decodeInt64 func(dst, src *byte, scales *float64, constant float64, blocks int)
 }
 
 // fastest is the set whose kernels are used, nil if this machine runs none.
@@ -104,6 +116,54 @@ func (s *instructions) sumBlocks(dst []byte, in [][]byte, exponents []int8, expo
 		to := pieceFrom(from, len(dst), s.step)
 		s.sumBlock32(&dst[from], &in[0], &exponents[0], int(exponent), len(in), from, to, far)
 		from = to
+	}
+	return true
+}
+
+// markFixed sets the marks of as many whole blocks as the set can do, and returns their bytes.
+func (s *instructions) markFixed(dst, src []byte, f Fixed) (done int) {
+	if s == nil || s.fixed.largest == nil {
+		return 0
+	}
+	// Exponents are in the upper half of a Float64, whose lower half counts where that is 0.
+	mask, infinity, fraction := uint64(math.MaxInt32)<<32|math.MaxInt32, uint64(inf32), 23
+	if f.from == Float64 {
+		mask, infinity, fraction = math.MaxInt32<<32, inf64>>32, 20
+	}
+	var found [32]uint64
+	for len(src)-done >= FixedBlock {
+		n := min((len(src)-done)/FixedBlock, len(found))
+		s.fixed.largest(&found[0], &src[done], mask, n)
+		for i, m := range found[:n] {
+			at := done + i*FixedBlock
+			marks := dst[at/FixedBlock*markSize:]
+			if m-1 < infinity-1 {
+				putMarks(marks, storedExponent(m, fraction), 0)
+			} else {
+				f.mark(marks, src[at:at+FixedBlock])
+			}
+		}
+		done += n * FixedBlock
+	}
+	return done
+}
+
+// turnFixed turns blocks without NaNs and infinities, one for each scale, if the set can do it.
+func (s *instructions) turnFixed(dst, src []byte, scales []float64, f Fixed, encodes bool) bool {
+	if s == nil || f.from == Float32 && f.word == Int64 {
+		return false
+	}
+	narrow, wide := s.fixed.decodeInt32, s.fixed.decodeInt64
+	if encodes {
+		narrow, wide = s.fixed.encodeInt32, s.fixed.encodeInt64
+	}
+	switch {
+	case f.word == Int32 && narrow != nil:
+		narrow(&dst[0], &src[0], &scales[0], len(scales))
+	case f.word == Int64 && wide != nil:
+		wide(&dst[0], &src[0], &scales[0], f.constant(f.bits, encodes), len(scales))
+	default:
+		return false
 	}
 	return true
 }

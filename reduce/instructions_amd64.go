@@ -14,6 +14,14 @@ func instructionSets() (sets []*instructions) {
 			locateInteger: asm.LocateIntegerAVX512,
 			locateFloat:   asm.LocateFloatAVX512,
 			sumBlock32:    asm.SumBlock32AVX512,
+			lanes:         16,
+			narrow:        [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.NarrowFloat16AVX512, BFloat16: asm.NarrowBFloat16AVX512},
+			widen:         [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.WidenFloat16AVX512, BFloat16: asm.WidenBFloat16AVX512},
+			fixed: fixedKernels{
+				largest:     asm.LargestAVX512,
+				encodeInt32: asm.FixedInt32AVX512, decodeInt32: asm.FromFixedInt32AVX512,
+				encodeInt64: asm.FixedInt64AVX512, decodeInt64: asm.FromFixedInt64AVX512,
+			},
 		})
 	}
 	if asm.HasAVX2() {
@@ -24,6 +32,13 @@ func instructionSets() (sets []*instructions) {
 			locateInteger: asm.LocateIntegerAVX2,
 			locateFloat:   asm.LocateFloatAVX2,
 			sumBlock32:    asm.SumBlock32AVX2,
+			lanes:         8,
+			narrow:        [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.NarrowFloat16AVX2, BFloat16: asm.NarrowBFloat16AVX2},
+			widen:         [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.WidenFloat16AVX2, BFloat16: asm.WidenBFloat16AVX2},
+			fixed: fixedKernels{
+				largest:     asm.LargestAVX2,
+				encodeInt32: asm.FixedInt32AVX2, decodeInt32: asm.FromFixedInt32AVX2,
+			},
 		})
 	}
 	return sets

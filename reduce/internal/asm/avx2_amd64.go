@@ -206,3 +206,38 @@ func LocateFloatAVX2(dst *byte, in *[]byte, order *[4]uint64, k int, from int, t
 //
 //go:noescape
 func SumBlock32AVX2(dst *byte, in *[]byte, exponents *int8, exponent int, k int, from int, to int, far bool)
+
+// NarrowFloat16AVX2 rounds binary32 of src to 16 bits, to nearest, ties to even.
+//
+//go:noescape
+func NarrowFloat16AVX2(dst *byte, src *byte, steps int)
+
+// WidenFloat16AVX2 turns numbers of 16 bits of src into binary32.
+//
+//go:noescape
+func WidenFloat16AVX2(dst *byte, src *byte, steps int)
+
+// NarrowBFloat16AVX2 rounds binary32 of src to 16 bits, to nearest, ties to even.
+//
+//go:noescape
+func NarrowBFloat16AVX2(dst *byte, src *byte, steps int)
+
+// WidenBFloat16AVX2 turns numbers of 16 bits of src into binary32.
+//
+//go:noescape
+func WidenBFloat16AVX2(dst *byte, src *byte, steps int)
+
+// LargestAVX2 sets dst to the greatest 32 bits, without a sign, of each block of 128 bytes of src under the mask.
+//
+//go:noescape
+func LargestAVX2(dst *uint64, src *byte, mask uint64, blocks int)
+
+// FixedInt32AVX2 turns numbers of src into integers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+//
+//go:noescape
+func FixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)
+
+// FromFixedInt32AVX2 turns integers of src into numbers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+//
+//go:noescape
+func FromFixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)

@@ -9022,3 +9022,252 @@ end:
 	VMOVDQU Y1, (AX)
 	VZEROUPPER
 	RET
+
+// func NarrowFloat16AVX2(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX2, F16C
+TEXT ·NarrowFloat16AVX2(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+
+steps:
+	VMOVDQU   (CX), Y1
+	VCMPPS    $0x03, Y1, Y1, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VCVTPS2PH $0x00, Y1, (AX)
+	ADDQ      $0x00000020, CX
+	ADDQ      $0x00000010, AX
+	DECQ      DX
+	JNZ       steps
+	VZEROUPPER
+	RET
+
+// func WidenFloat16AVX2(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX2, F16C
+TEXT ·WidenFloat16AVX2(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+
+steps:
+	VCVTPH2PS    (CX), Y0
+	VMOVAPS      Y0, Y0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	VMOVDQU      Y0, (AX)
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000020, AX
+	DECQ         DX
+	JNZ          steps
+	VZEROUPPER
+	RET
+
+// func NarrowBFloat16AVX2(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX2
+TEXT ·NarrowBFloat16AVX2(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x0000000100000001, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Y2
+
+steps:
+	VMOVDQU      (CX), Y3
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VBLENDVPS    Y4, Y2, Y3, Y3
+	VPSRLD       $0x10, Y3, Y4
+	VPAND        Y0, Y4, Y4
+	VPADDD       Y1, Y3, Y3
+	VPADDD       Y4, Y3, Y3
+	VPSRLD       $0x10, Y3, Y3
+	VEXTRACTI128 $0x01, Y3, X4
+	VPACKUSDW    X4, X3, X4
+	VMOVDQU      X4, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000010, AX
+	DECQ         DX
+	JNZ          steps
+	VZEROUPPER
+	RET
+
+// func WidenBFloat16AVX2(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX2
+TEXT ·WidenBFloat16AVX2(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x0000000100000001, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x00007fff00007fff, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+
+steps:
+	VPMOVZXWD    (CX), Y0
+	VPSLLD       $0x10, Y0, Y0
+	VMOVAPS      Y0, Y0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	VMOVDQU      Y0, (AX)
+	ADDQ         $0x00000010, CX
+	ADDQ         $0x00000020, AX
+	DECQ         DX
+	JNZ          steps
+	VZEROUPPER
+	RET
+
+// func LargestAVX2(dst *uint64, src *byte, mask uint64, blocks int)
+// Requires: AVX, AVX2
+TEXT ·LargestAVX2(SB), $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         mask+16(FP), DX
+	MOVQ         blocks+24(FP), BX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+
+blocks:
+	VPAND        (CX), Y0, Y1
+	VPAND        32(CX), Y0, Y2
+	VPAND        64(CX), Y0, Y3
+	VPAND        96(CX), Y0, Y4
+	VPMAXUD      Y1, Y3, Y1
+	VPMAXUD      Y2, Y4, Y2
+	VPMAXUD      Y1, Y2, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPMAXUD      X1, X2, X2
+	VPSHUFD      $0x4e, X2, X1
+	VPMAXUD      X1, X2, X2
+	VPSHUFD      $0xb1, X2, X1
+	VPMAXUD      X1, X2, X2
+	VMOVD        X2, DX
+	MOVQ         DX, (AX)
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000080, CX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func FixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)
+// Requires: AVX
+TEXT ·FixedInt32AVX2(SB), $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ blocks+24(FP), BX
+
+blocks:
+	VBROADCASTSD (DX), Y0
+	VCVTPS2PD    (CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, (AX)
+	VCVTPS2PD    16(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 16(AX)
+	VCVTPS2PD    32(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 32(AX)
+	VCVTPS2PD    48(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 48(AX)
+	VCVTPS2PD    64(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 64(AX)
+	VCVTPS2PD    80(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 80(AX)
+	VCVTPS2PD    96(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X1
+	VMOVDQU      X1, 96(AX)
+	VCVTPS2PD    112(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2DQY   Y1, X0
+	VMOVDQU      X0, 112(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func FromFixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)
+// Requires: AVX
+TEXT ·FromFixedInt32AVX2(SB), $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ blocks+24(FP), BX
+
+blocks:
+	VBROADCASTSD (DX), Y0
+	VCVTDQ2PD    (CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, (AX)
+	VCVTDQ2PD    16(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 16(AX)
+	VCVTDQ2PD    32(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 32(AX)
+	VCVTDQ2PD    48(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 48(AX)
+	VCVTDQ2PD    64(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 64(AX)
+	VCVTDQ2PD    80(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 80(AX)
+	VCVTDQ2PD    96(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMOVDQU      X1, 96(AX)
+	VCVTDQ2PD    112(CX), Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X0
+	VMOVDQU      X0, 112(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET

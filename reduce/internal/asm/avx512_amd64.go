@@ -203,3 +203,48 @@ func LocateFloatAVX512(dst *byte, in *[]byte, order *[4]uint64, k int, from int,
 //
 //go:noescape
 func SumBlock32AVX512(dst *byte, in *[]byte, exponents *int8, exponent int, k int, from int, to int, far bool)
+
+// NarrowFloat16AVX512 rounds binary32 of src to 16 bits, to nearest, ties to even.
+//
+//go:noescape
+func NarrowFloat16AVX512(dst *byte, src *byte, steps int)
+
+// WidenFloat16AVX512 turns numbers of 16 bits of src into binary32.
+//
+//go:noescape
+func WidenFloat16AVX512(dst *byte, src *byte, steps int)
+
+// NarrowBFloat16AVX512 rounds binary32 of src to 16 bits, to nearest, ties to even.
+//
+//go:noescape
+func NarrowBFloat16AVX512(dst *byte, src *byte, steps int)
+
+// WidenBFloat16AVX512 turns numbers of 16 bits of src into binary32.
+//
+//go:noescape
+func WidenBFloat16AVX512(dst *byte, src *byte, steps int)
+
+// LargestAVX512 sets dst to the greatest 32 bits, without a sign, of each block of 128 bytes of src under the mask.
+//
+//go:noescape
+func LargestAVX512(dst *uint64, src *byte, mask uint64, blocks int)
+
+// FixedInt32AVX512 turns numbers of src into integers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+//
+//go:noescape
+func FixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+
+// FromFixedInt32AVX512 turns integers of src into numbers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+//
+//go:noescape
+func FromFixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+
+// FixedInt64AVX512 turns numbers of src into integers: times the scale of their block of 128 bytes, times the constant; rounded to nearest, ties to even.
+//
+//go:noescape
+func FixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
+
+// FromFixedInt64AVX512 turns integers of src into numbers: times the scale of their block of 128 bytes, times the constant; rounded to nearest, ties to even.
+//
+//go:noescape
+func FromFixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)

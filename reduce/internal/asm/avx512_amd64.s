@@ -7455,3 +7455,272 @@ folded3:
 done:
 	VZEROUPPER
 	RET
+
+// func NarrowFloat16AVX512(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX512F
+TEXT ·NarrowFloat16AVX512(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+
+steps:
+	VMOVDQU32 (CX), Z1
+	VCMPPS    $0x03, Z1, Z1, K1
+	VMOVAPS   Z0, K1, Z1
+	VCVTPS2PH $0x00, Z1, (AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000020, AX
+	DECQ      DX
+	JNZ       steps
+	VZEROUPPER
+	RET
+
+// func WidenFloat16AVX512(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX512F
+TEXT ·WidenFloat16AVX512(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+
+steps:
+	VCVTPH2PS    (CX), Z0
+	VMOVAPS      Z0, Z0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Z1
+	VCMPPS       $0x03, Z0, Z0, K1
+	VMOVAPS      Z1, K1, Z0
+	VMOVDQU32    Z0, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, AX
+	DECQ         DX
+	JNZ          steps
+	VZEROUPPER
+	RET
+
+// func NarrowBFloat16AVX512(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX512F
+TEXT ·NarrowBFloat16AVX512(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x0000000100000001, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Z1
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X2
+	VPBROADCASTQ X2, Z2
+
+steps:
+	VMOVDQU32 (CX), Z3
+	VCMPPS    $0x03, Z3, Z3, K1
+	VMOVAPS   Z2, K1, Z3
+	VPSRLD    $0x10, Z3, Z4
+	VPANDQ    Z0, Z4, Z4
+	VPADDD    Z1, Z3, Z3
+	VPADDD    Z4, Z3, Z3
+	VPSRLD    $0x10, Z3, Z3
+	VPMOVDW   Z3, (AX)
+	ADDQ      $0x00000040, CX
+	ADDQ      $0x00000020, AX
+	DECQ      DX
+	JNZ       steps
+	VZEROUPPER
+	RET
+
+// func WidenBFloat16AVX512(dst *byte, src *byte, steps int)
+// Requires: AVX, AVX512F
+TEXT ·WidenBFloat16AVX512(SB), $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         steps+16(FP), DX
+	MOVQ         $0x0000000100000001, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x00007fff00007fff, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+
+steps:
+	VPMOVZXWD    (CX), Z0
+	VPSLLD       $0x10, Z0, Z0
+	VMOVAPS      Z0, Z0
+	MOVQ         $0x7fc000007fc00000, BX
+	VMOVQ        BX, X1
+	VPBROADCASTQ X1, Z1
+	VCMPPS       $0x03, Z0, Z0, K1
+	VMOVAPS      Z1, K1, Z0
+	VMOVDQU32    Z0, (AX)
+	ADDQ         $0x00000020, CX
+	ADDQ         $0x00000040, AX
+	DECQ         DX
+	JNZ          steps
+	VZEROUPPER
+	RET
+
+// func LargestAVX512(dst *uint64, src *byte, mask uint64, blocks int)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·LargestAVX512(SB), $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         mask+16(FP), DX
+	MOVQ         blocks+24(FP), BX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Z0
+
+blocks:
+	VPANDQ        (CX), Z0, Z1
+	VPANDQ        64(CX), Z0, Z2
+	VPMAXUD       Z1, Z2, Z1
+	VEXTRACTI64X4 $0x01, Z1, Y2
+	VPMAXUD       Y2, Y1, Y2
+	VEXTRACTI128  $0x01, Y2, X1
+	VPMAXUD       X2, X1, X1
+	VPSHUFD       $0x4e, X1, X2
+	VPMAXUD       X2, X1, X1
+	VPSHUFD       $0xb1, X1, X2
+	VPMAXUD       X2, X1, X1
+	VMOVD         X1, DX
+	MOVQ          DX, (AX)
+	ADDQ          $0x00000008, AX
+	ADDQ          $0x00000080, CX
+	DECQ          BX
+	JNZ           blocks
+	VZEROUPPER
+	RET
+
+// func FixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·FixedInt32AVX512(SB), $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ blocks+24(FP), BX
+
+blocks:
+	VBROADCASTSD (DX), Z0
+	VCVTPS2PD    (CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2DQ    Z1, Y1
+	VMOVDQU      Y1, (AX)
+	VCVTPS2PD    32(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2DQ    Z1, Y1
+	VMOVDQU      Y1, 32(AX)
+	VCVTPS2PD    64(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2DQ    Z1, Y1
+	VMOVDQU      Y1, 64(AX)
+	VCVTPS2PD    96(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2DQ    Z1, Y0
+	VMOVDQU      Y0, 96(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func FromFixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+// Requires: AVX, AVX512F
+TEXT ·FromFixedInt32AVX512(SB), $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ blocks+24(FP), BX
+
+blocks:
+	VBROADCASTSD (DX), Z0
+	VCVTDQ2PD    (CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y1
+	VMOVDQU      Y1, (AX)
+	VCVTDQ2PD    32(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y1
+	VMOVDQU      Y1, 32(AX)
+	VCVTDQ2PD    64(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y1
+	VMOVDQU      Y1, 64(AX)
+	VCVTDQ2PD    96(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y0
+	VMOVDQU      Y0, 96(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func FixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F, SSE2
+TEXT ·FixedInt64AVX512(SB), $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVSD        constant+24(FP), X0
+	VBROADCASTSD X0, Z0
+
+blocks:
+	VBROADCASTSD (DX), Z1
+	VMULPD       (CX), Z1, Z2
+	VMULPD       Z0, Z2, Z2
+	VCVTPD2QQ    Z2, Z2
+	VMOVDQU32    Z2, (AX)
+	VMULPD       64(CX), Z1, Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2QQ    Z1, Z1
+	VMOVDQU32    Z1, 64(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET
+
+// func FromFixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
+// Requires: AVX, AVX512DQ, AVX512F, SSE2
+TEXT ·FromFixedInt64AVX512(SB), $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         blocks+32(FP), BX
+	MOVSD        constant+24(FP), X0
+	VBROADCASTSD X0, Z0
+
+blocks:
+	VBROADCASTSD (DX), Z1
+	VCVTQQ2PD    (CX), Z2
+	VMULPD       Z0, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VMOVDQU32    Z2, (AX)
+	VCVTQQ2PD    64(CX), Z2
+	VMULPD       Z0, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VMOVDQU32    Z2, 64(AX)
+	ADDQ         $0x00000008, DX
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	DECQ         BX
+	JNZ          blocks
+	VZEROUPPER
+	RET

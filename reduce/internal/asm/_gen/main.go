@@ -31,6 +31,17 @@ func write(dir string, s set) error {
 	for _, k := range kernels() {
 		m.generate(k)
 	}
+	for _, t := range []element{float16s, bfloat16s} {
+		m.narrow(t, true)
+		m.narrow(t, false)
+	}
+	m.largest()
+	m.fixed(4, true)
+	m.fixed(4, false)
+	if s == avx512 {
+		m.fixed(8, true)
+		m.fixed(8, false)
+	}
 	file, err := m.Result()
 	if err != nil {
 		return err
