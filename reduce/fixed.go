@@ -78,6 +78,9 @@ func (f Fixed) From() Type { return f.from }
 // Word returns the type of the words.
 func (f Fixed) Word() Type { return f.word }
 
+// Members returns how many members there may be at most.
+func (f Fixed) Members() int { return int(f.members) }
+
 // Block returns the elements of a block.
 func (f Fixed) Block() int { return FixedBlock / f.from.Size() }
 

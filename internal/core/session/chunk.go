@@ -5,7 +5,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/reduce"
 )
 
 type state uint8
@@ -37,8 +36,8 @@ type chunk struct {
 
 	// kept is, when done, the result, or the input where the result was empty.
 	// It lies in the operation's vectors while these are lent, but for the last
-	// chunks: see keep. Of a chunk of Block32 it is before that what was last
-	// contributed.
+	// chunks: see keep. Of a chunk whose elements are turned it is before that what was
+	// last contributed.
 	kept []byte
 }
 
@@ -86,13 +85,13 @@ func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 		return c.kept, c.exponent
 	}
 	at := c.offset - p.inAt
-	data = p.In[at : at+size]
-	if p.block {
+	if p.coded {
+		at = at / p.width * p.vector
 		s.own(c, size)
-		c.exponent = reduce.EncodeBlock(c.kept, data, s.cfg.Members)
+		c.exponent = p.encode(c.kept, p.In[at:at+int(c.elements)*p.vector], c.offset/p.width, &s.cfg)
 		return c.kept, c.exponent
 	}
-	return data, 0
+	return p.In[at : at+size], 0
 }
 
 // own gives c memory of the session's for kept, of that many bytes.
@@ -126,7 +125,7 @@ func (s *Session) keep(c *chunk, data []byte, exponent int8) {
 	}
 	out, _ := p.output(c)
 	switch {
-	case p.block, c.given, !wire.Newer(p.end()-s.cfg.Window, c.number), c.sink && len(out) < len(data):
+	case p.coded, c.given, !wire.Newer(p.end()-s.cfg.Window, c.number), c.sink && len(out) < len(data):
 		s.own(c, len(data))
 		copy(c.kept, data)
 		c.exponent = exponent
@@ -156,5 +155,5 @@ func (s *Session) release(p *operation) {
 			copy(c.kept, data)
 		}
 	}
-	p.In, p.Out = nil, nil
+	p.In, p.Out, p.Marks = nil, nil, nil
 }

@@ -24,9 +24,19 @@ type Operation struct {
 
 	// In is the vector that this member contributes, nil where it contributes
 	// none. Out takes the result, nil where this member gets none. They may be
-	// the same slice, but not overlap otherwise. Of Block32, they are vectors of
-	// Float32: the session turns each chunk as it goes and comes.
+	// the same slice, but not overlap otherwise. Of Block32, or Compressed, they are
+	// vectors of Float32, and those of a Fixed sum are of its type: the session turns
+	// each chunk as it goes and comes.
 	In, Out []byte
+
+	// Compressed: Element, Float16 or BFloat16, is what packets carry of vectors of Float32.
+	Compressed bool
+
+	// Fixed, if it is set, has floating-point numbers be summed as integers, which Element
+	// is: see doc.go. Marks are those of In, four bytes each; what all members have agreed
+	// takes their place. They are lent as In is.
+	Fixed reduce.Fixed
+	Marks []byte
 
 	// Aside: this member does not want the result that the collective would give
 	// it, and has no Out. Members need not agree upon that.
@@ -89,10 +99,13 @@ func (o *Operation) Validate(c Config) error {
 	if o.Element == reduce.Block32 && c.Members == 0 {
 		return fmt.Errorf("%w: %s on %s in a group of unknown size", ErrOperation, o.Collective, o.Element)
 	}
+	if err := o.validateCoding(c); err != nil {
+		return err
+	}
 	if o.Parts != nil {
 		return o.validateParts(s.ElementSize())
 	}
-	bytes := o.Elements * s.ElementSize()
+	bytes := o.Elements * o.Width()
 	gives := o.Source(c.Rank) || !o.Collective.Copies()
 	if gives && len(o.In) != bytes {
 		return fmt.Errorf("%w: %s of %d elements needs an input of %d bytes, not %d", ErrOperation, o.Collective, o.Elements, bytes, len(o.In))
@@ -107,6 +120,52 @@ func (o *Operation) Validate(c Config) error {
 		return fmt.Errorf("%w: %d elements as a piece of %d", ErrOperation, o.Elements, w.Elements)
 	}
 	return nil
+}
+
+// Coding reports whether the elements of the vectors are not those of packets.
+func (o *Operation) Coding() bool {
+	return o.Element == reduce.Block32 || o.Compressed || o.Fixed.IsSet()
+}
+
+// Vectors returns the type of the elements of In and Out.
+func (o *Operation) Vectors() reduce.Type {
+	switch {
+	case o.Fixed.IsSet():
+		return o.Fixed.From()
+	case o.Coding():
+		return reduce.Float32
+	}
+	return o.Element
+}
+
+// Width returns the bytes of an element of In and Out.
+func (o *Operation) Width() int { return reduce.ElementSize(o.Function, o.Vectors()) }
+
+func (o *Operation) validateCoding(c Config) error {
+	reduces := o.Function == reduce.Sum && !o.Collective.Copies() && o.Parts == nil
+	switch {
+	case o.Compressed && (o.Fixed.IsSet() || !reduces || o.Element != reduce.Float16 && o.Element != reduce.BFloat16):
+		return fmt.Errorf("%w: %s of %s, compressed to %s", ErrOperation, o.Collective, o.Function, o.Element)
+	case !o.Fixed.IsSet():
+		return nil
+	case !reduces || o.Element != o.Fixed.Word():
+		return fmt.Errorf("%w: %s of %s on %s, with agreed exponents", ErrOperation, o.Collective, o.Function, o.Element)
+	case len(o.Marks) != 4*o.Fixed.Marks(o.Elements):
+		return fmt.Errorf("%w: %d bytes of marks for %d elements", ErrOperation, len(o.Marks), o.Elements)
+	case c.Members > o.Fixed.Members():
+		return fmt.Errorf("%w: sums in fixed point for %d members, in a group of %d", ErrOperation, o.Fixed.Members(), c.Members)
+	}
+	return nil
+}
+
+// agreement returns the operation by which the members agree on the marks of o.
+func (o *Operation) agreement() Operation {
+	n := len(o.Marks) / 4
+	a := Operation{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Uint32, Elements: n, In: o.Marks, Out: o.Marks}
+	if o.Whole.IsSet {
+		a.Whole = Whole{IsSet: true, Elements: n, Serial: o.Whole.Serial}
+	}
+	return a
 }
 
 // Chunk returns the elements that a full chunk carries of o's vector, and the
@@ -136,7 +195,8 @@ type operation struct {
 	first   uint32         // number of the first chunk
 	chunks  uint32
 	perItem int // elements of a full chunk
-	width   int // bytes of an element
+	width   int // bytes of an element in packets, and
+	vector  int // in the operation's vectors
 	missing uint32
 	offload uint32
 	begun   uint32 // epoch in which the first chunk was sent
@@ -146,6 +206,13 @@ type operation struct {
 
 	source, sink  bool // this member is, without Parts
 	copies, block bool // the collective copies; the elements are in block floating point
+	coded         bool // those of packets are not those of the vectors
+
+	// Of a Fixed sum: what the members agree by, and so of that what it is for.
+	sum         *operation
+	agreed      uint32 // the number of its first chunk, and
+	agreedChunk int    // the marks of one; 0: the operation is no such sum
+	before      Completion
 
 	// The headers of contributions and results in epoch stamped, without flags.
 	up, down wire.Stamp
@@ -168,7 +235,7 @@ func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
 	*p = operation{
 		Operation: o, first: first, chunks: 1,
 		source: o.Source(c.Rank), sink: o.Sink(c.Rank),
-		copies: o.Collective.Copies(), block: o.Element == reduce.Block32,
+		copies: o.Collective.Copies(), block: o.Element == reduce.Block32, coded: o.Coding(),
 	}
 	p.sig = wire.Signature{
 		Collective: o.Collective, Function: o.Function, Element: o.Element,
@@ -181,10 +248,49 @@ func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
 		p.sig.Root, p.sig.Elements = o.Parts.Mark, uint32(o.Parts.Said)
 	}
 	p.perItem, p.width = o.Chunk(c.ChunkBytes)
+	p.vector = o.Width()
 	if p.width > 0 && o.Elements > 0 {
 		p.divide()
 	}
 	p.missing = p.chunks
+}
+
+// awaits makes p, a Fixed sum, wait for what q agrees on, which comes right before it.
+func (p *operation) awaits(q *operation) {
+	q.sum = p
+	p.agreed, p.agreedChunk = q.first, q.perItem
+}
+
+// needs returns the last number that must be done before p's number n can be turned: of the marks of its
+// elements.
+func (p *operation) needs(n uint32) uint32 {
+	to := min(int(n-p.first+1)*p.perItem, p.Elements)
+	return p.agreed + uint32((p.Fixed.Marks(to)-1)/p.agreedChunk)
+}
+
+// encode turns elements of the vectors to those of packets: of a chunk that begins at an element.
+func (p *operation) encode(dst, src []byte, at int, c *Config) (exponent int8) {
+	switch {
+	case p.block:
+		return reduce.EncodeBlock(dst, src, c.Members)
+	case p.Compressed:
+		reduce.Narrow(p.Element, dst, src)
+	default:
+		p.Fixed.Encode(dst, src, p.Marks, at)
+	}
+	return 0
+}
+
+// decode turns elements of packets back.
+func (p *operation) decode(dst, src []byte, exponent int8, at int) {
+	switch {
+	case p.block:
+		reduce.DecodeBlock(dst, src, exponent)
+	case p.Compressed:
+		reduce.Widen(p.Element, dst, src)
+	default:
+		p.Fixed.Decode(dst, src, p.Marks, at)
+	}
 }
 
 // end returns the number after p's last chunk.

@@ -131,6 +131,10 @@ func (p *operation) cut(c *chunk) {
 
 // output returns the part of Out that c's payload has, and where in the payload that begins.
 func (p *operation) output(c *chunk) (out []byte, skip int) {
+	if p.vector != p.width && len(p.Out) > 0 { // without Parts
+		at := c.offset / p.width * p.vector
+		return p.Out[at : at+int(c.elements)*p.vector], 0
+	}
 	from, to := max(c.offset, p.outAt), min(c.offset+c.size(), p.outAt+len(p.Out))
 	if from >= to {
 		return nil, 0

@@ -272,7 +272,7 @@ func (s *Session) repair(now core.Time, out *Output) {
 // here: then no member is late to begin it, and no later result is to come that
 // would show that c is behind.
 func (s *Session) isTail(c *chunk) bool {
-	return s.next == s.fresh && c.is(s.base) && c.op.missing < c.op.chunks
+	return (s.next == s.fresh || s.waits) && c.is(s.base) && c.op.missing < c.op.chunks
 }
 
 // askAll asks for every chunk whose time has come, and returns the time of the

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Input is one packet for a session, or several. Operations and epochs come by
@@ -22,7 +21,7 @@ type Input struct {
 }
 
 // Send is one packet from a session to its parent, or a batch of them. Where an
-// operation works in place, or on Block32, and the chunk's result came in the
+// operation works in place, or turns its elements, and the chunk's result came in the
 // same Step, Body is that result already: the packet was the answer to an old
 // Want, and the parent drops it.
 type Send struct {
@@ -95,6 +94,7 @@ type Session struct {
 	link   *Link // behind a pointer: see wire.Secret
 	frozen bool  // also before the first epoch
 	rested bool  // nothing was in flight when the next operation was started
+	waits  bool  // what is next waits for the members to agree, and not for the window
 	last   bool  // the last barrier was started
 	filled bool  // awaited results come from a tree of switches
 
@@ -165,13 +165,24 @@ func (s *Session) Start(o Operation) error {
 		return ErrLeft
 	}
 	s.rested = s.rested || !s.Pending()
-	p := s.operation()
-	p.begin(o, s.serial, s.fresh, &s.cfg)
+	if len(o.Marks) == 0 {
+		s.queue(o)
+	} else {
+		agreement := s.queue(o.agreement())
+		s.queue(o).awaits(agreement)
+	}
 	s.last = o.Last
 	s.serial++
+	return nil
+}
+
+// queue gives an operation its numbers.
+func (s *Session) queue(o Operation) *operation {
+	p := s.operation()
+	p.begin(o, s.serial, s.fresh, &s.cfg)
 	s.fresh += p.chunks
 	s.ops = append(s.ops, p)
-	return nil
+	return p
 }
 
 // Step takes packets, sends what the window allows, and repairs what is due.
@@ -209,7 +220,7 @@ func (s *Session) pump(now core.Time, out *Output) {
 		return
 	}
 	limit, from := s.base+s.link.Window, s.next
-	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size {
+	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size && !s.unagreed(s.next) {
 		if s.next == s.created {
 			if !s.startsBatch(limit) {
 				break
@@ -233,7 +244,8 @@ func (s *Session) pump(now core.Time, out *Output) {
 		}
 		s.next++
 	}
-	if s.next != s.fresh && s.flight >= s.flow.size {
+	s.waits = s.next != s.fresh && s.unagreed(s.next)
+	if s.next != s.fresh && s.flight >= s.flow.size && !s.waits {
 		s.flow.round.full = true
 	}
 	if s.rested && s.next != from {
@@ -254,6 +266,18 @@ func (s *Session) startsBatch(limit uint32) bool {
 	}
 	n := min(wire.BatchChunks, p.chunks-i)
 	return limit-s.next >= n && s.flow.size-s.flight >= n
+}
+
+// unagreed reports whether number n, of a sum in fixed point, must wait until the members have agreed on its
+// exponents.
+func (s *Session) unagreed(n uint32) bool {
+	var p *operation
+	if n == s.created {
+		p = s.ops[0]
+	} else if c := s.at(n); c.state == flying && !c.given {
+		p = c.op
+	}
+	return p != nil && p.agreedChunk > 0 && !wire.Newer(s.base, p.needs(n))
 }
 
 // create gives number s.created its place in the ring.
@@ -430,8 +454,8 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, of
 	}
 	if c.sink {
 		out, skip := p.output(c)
-		if data = data[min(skip, len(data)):]; p.block {
-			reduce.DecodeBlock(out, data[:len(out)], exponent)
+		if data = data[min(skip, len(data)):]; p.coded {
+			p.decode(out, data[:len(out)/p.vector*p.width], exponent, c.offset/p.width)
 		} else {
 			copy(out, data)
 		}
@@ -449,10 +473,18 @@ func (s *Session) finish(now core.Time, c *chunk, data []byte, exponent int8, of
 
 // complete ends p, all of whose chunks are done.
 func (s *Session) complete(p *operation, out *Output) {
-	out.Completions = append(out.Completions, Completion{
-		ID: p.ID, Chunks: p.chunks, OffloadDone: p.offload,
-		FirstEpoch: p.begun, LastEpoch: s.link.Epoch,
-	})
+	if sum := p.sum; sum != nil {
+		sum.before = Completion{Chunks: p.chunks, OffloadDone: p.offload, FirstEpoch: p.begun}
+	} else {
+		first := p.begun
+		if p.before.Chunks > 0 {
+			first = p.before.FirstEpoch
+		}
+		out.Completions = append(out.Completions, Completion{
+			ID: p.ID, Chunks: p.chunks + p.before.Chunks, OffloadDone: p.offload + p.before.OffloadDone,
+			FirstEpoch: first, LastEpoch: s.link.Epoch,
+		})
+	}
 	s.release(p)
 }
 

@@ -25,8 +25,7 @@ type work struct {
 }
 
 func (k *work) bytes() int {
-	s := wire.Signature{Function: k.op.Function, Element: k.op.Element}
-	return k.op.Elements * s.ElementSize()
+	return k.op.Elements * k.op.Width()
 }
 
 func (k *work) gives(r uint32) bool { return !k.op.Collective.Copies() || k.op.Source(r) }
@@ -121,9 +120,13 @@ func drawWork(r *rand.Rand, n, longest int) *work {
 		op.Element = reduce.Type(1 + r.IntN(9))
 		op.Elements = r.IntN(1 + r.IntN(longest+1))
 	}
-	for op.Collective == wire.Allreduce || op.Collective == wire.Reduce {
-		if op.Function = reduce.Function(1 + r.IntN(12)); reduce.Defined(op.Function, op.Element) {
-			break
+	reduces := op.Collective == wire.Allreduce || op.Collective == wire.Reduce
+	if reduces && r.IntN(4) == 0 {
+		op.Function, op.Element = reduce.Sum, reduce.Float32+reduce.Type(r.IntN(4))
+	}
+	for reduces && op.Function == reduce.NoFunction {
+		if op.Function = reduce.Function(1 + r.IntN(12)); !reduce.Defined(op.Function, op.Element) {
+			op.Function = reduce.NoFunction
 		}
 	}
 	if op.Collective == wire.Reduce || op.Collective == wire.Broadcast {
@@ -132,7 +135,24 @@ func drawWork(r *rand.Rand, n, longest int) *work {
 	if op.Collective == wire.Broadcast && op.Element == reduce.Block32 {
 		op.Element = reduce.Float32
 	}
+	if op.Function == reduce.Sum {
+		code(r, n, &op)
+	}
 	return newWork(r, n, op)
+}
+
+// code has some sums of floating-point numbers be those of integers, or of 16 bits.
+func code(r *rand.Rand, n int, op *session.Operation) {
+	switch {
+	case (op.Element == reduce.Float32 || op.Element == reduce.Float64) && r.IntN(2) == 0:
+		f, err := reduce.FixedOf(op.Element, n+100*r.IntN(2)) // or as if there were more
+		if err != nil {
+			panic(err)
+		}
+		op.Fixed, op.Element = f, f.Word()
+	case (op.Element == reduce.Float16 || op.Element == reduce.BFloat16) && r.IntN(2) == 0:
+		op.Compressed = true
+	}
 }
 
 // newWork draws the vectors of an operation. Half of those that both give and
@@ -158,6 +178,7 @@ func newWork(r *rand.Rand, n int, op session.Operation) *work {
 // on their order, and a few are not numbers.
 func vector(r *rand.Rand, op session.Operation, size int) []byte {
 	v := make([]byte, size)
+	op.Element = op.Vectors()
 	step := op.Element.Size()
 	if op.Function.Located() {
 		step = reduce.LocatedSize
@@ -196,6 +217,10 @@ func (k *work) input(r uint32) endpoint.Input {
 		op.Parts = k.parts[r]
 	}
 	op.In, op.Out = k.lent[r][0], k.lent[r][1]
+	if op.Fixed.IsSet() {
+		op.Marks = make([]byte, 4*op.Fixed.Marks(op.Elements))
+		op.Fixed.Mark(op.Marks, op.In)
+	}
 	return endpoint.Input{Kind: endpoint.Start, Operation: &op}
 }
 
