@@ -8,6 +8,7 @@ import (
 
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // digest identifies a group on host connections: all that its members must
@@ -24,7 +25,8 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	}
 	text("tributary group 1")
 	text(name)
-	_ = binary.Write(h, binary.BigEndian, [5]uint32{uint32(len(members)), uint32(chunkBytes), window, uint32(t.functions), uint32(t.onSwitches())})
+	_, types := t.needs()
+	_ = binary.Write(h, binary.BigEndian, [5]uint32{uint32(len(members)), uint32(chunkBytes), window, uint32(t.functions), uint32(types)})
 	for _, m := range members {
 		text(m.process())
 		text(m.Addr)
@@ -53,6 +55,12 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	}
 	if t.protection != wire.Plain {
 		text(t.protection.String())
+	}
+	if t.reproducible {
+		text("reproducible")
+	}
+	if t.compressed != reduce.NoType {
+		text("compressed to " + t.compressed.String())
 	}
 	return digest(h.Sum(nil))
 }

@@ -199,7 +199,7 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 		var a schedule.Algorithm // of what cannot be, the loop says why
 		k := callOf(c, of, function, root, &in, &out)
 		if k.Width > 0 || of == wire.Barrier {
-			a, why = c.algorithm(&k, true)
+			a, why = c.algorithm(&k, c.mayTree(function, &in))
 		}
 		if a != schedule.Auto {
 			return startByMessages(c, of, f, root, &in, &out, a, why)
@@ -220,6 +220,12 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 	result, get := make([]byte, out.size), out.get
 	o.Out = result
 	return c.start(o, func() { get(result) }, why)
+}
+
+// mayTree reports whether the communicator's tree can carry an allreduce, a reduce, a broadcast or a
+// barrier: not where processes of a host would add floating-point numbers that are to be Reproducible.
+func (c *Communicator) mayTree(function reduce.Function, in *vector) bool {
+	return c.processes == nil || !c.options.sumsFixed(function, in.element)
 }
 
 // lend returns the vector in the order of the wire: its memory, or a copy.
@@ -243,6 +249,9 @@ func callOf(c *Communicator, of wire.Collective, function reduce.Function, root 
 	}
 	if function == reduce.NoFunction || reduce.Defined(function, element) {
 		k.Width = reduce.ElementSize(function, element)
+	}
+	if f, is := c.fixed(function, element); is {
+		k.Width = f.Word().Size()
 	}
 	return k
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/sealed"
 	"github.com/tributary-fabric/tributary/internal/driver/transport"
 	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // Communicator is an ordered group of members that can run collective
@@ -152,6 +151,9 @@ func (h *Host) Communicator(ctx context.Context, name string, members []Member, 
 // single forms a communicator with one tree.
 func (h *Host) single(ctx context.Context, name string, members []Member, options groupOptions, sub subcommunicator) (*Communicator, error) {
 	own, err := h.checkMembers(members)
+	if err == nil {
+		err = options.checkCoding(len(members))
+	}
 	if err == nil {
 		err = h.expelled()
 	}
@@ -409,9 +411,7 @@ func (c *Communicator) start(o session.Operation, after func(), chosen choice) *
 		r.fail(err)
 		return r
 	}
-	if c.options.blocks(&o) {
-		o.Element, r.blockFloat = reduce.Block32, true
-	}
+	r.coding, r.marks = c.code(&o)
 	switch err := o.Validate(session.Config{Rank: uint32(c.rank), Members: len(c.members)}); {
 	case err != nil: // it has no place in the order of operations
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))

@@ -87,8 +87,12 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		isCustom = !isFunction
 	}
 	mayTree := schedule.HasTree(k.Collective) && !isCustom
-	p := &pieced{hostCall: hostCall{Call: k, operation: o}, c: c}
-	shares := c.processes != nil && c.processes.carries(p)
+	p := &pieced{hostCall: hostCall{Call: k, operation: o, element: uint8(q.Type)}, c: c}
+	p.fix()
+	k = p.Call
+	isFixed := p.fixed.IsSet()
+	mayTree = mayTree && (!isFixed || c.processes == nil)
+	shares := c.processes != nil && c.processes.carries(p) && !isFixed
 	t := c.policy()
 	a, chosen := c.algorithm(&k, mayTree)
 	e := Explanation{Links: t.costs.Links}
@@ -125,12 +129,14 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	switch {
 	case isCustom:
 		never = "it is an operator of the caller's own"
+	case isFixed && !mayTree:
+		never, why = fixedOnHosts, fixedOnHosts
 	case !schedule.HasTree(k.Collective):
 		if tree, never = p.fits(); tree != nil && !c.mayCarryPieces() {
 			never = "the communicator's options, or its processes, keep it to hosts"
 		}
 	}
-	if !schedule.HasTree(k.Collective) {
+	if !schedule.HasTree(k.Collective) && !isFixed {
 		if taken, by, whyNot := p.overTree(); taken != nil {
 			mayTree, a, chosen = true, schedule.Auto, by
 		} else {
@@ -142,6 +148,9 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	e.Chosen = e.find(a)
 	if e.Reason = c.reason(&k, a, mayTree, chosen); why != "" {
 		e.Reason += "; not over the tree: " + why
+	}
+	if isFixed {
+		e.Reason += "; Reproducible: the members agree on exponents first, and sum integers"
 	}
 	if c.apart != "" && !schedule.HasTree(k.Collective) {
 		e.Reason += "; " + c.apart
@@ -232,7 +241,7 @@ func (c *Communicator) reason(k *schedule.Call, a schedule.Algorithm, mayTree bo
 	case mayTree && o.onTree:
 		return "OnTree or OnTreeOfHosts has it so; " + tree
 	case mayTree && o.keepsTree():
-		return "Stripes, Roots and BlockFloat hold over trees alone; " + tree
+		return "Stripes, Roots, BlockFloat and Compressed hold over trees alone; " + tree
 	case mayTree && c.processes != nil:
 		_, tree = c.processes.transport()
 		return sharesMemory + "; " + tree

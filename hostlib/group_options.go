@@ -19,10 +19,12 @@ type GroupOption func(*groupOptions)
 // groupOptions are what a communicator's operations are limited to, so that switches
 // which can do less than everything may carry it.
 type groupOptions struct {
-	functions  topology.Functions
-	types      topology.Types // of the members' vectors
-	blockFloat bool
-	purpose    pathsel.Purpose
+	functions    topology.Functions
+	types        topology.Types // of the members' vectors
+	blockFloat   bool
+	compressed   reduce.Type // to which packets carry sums of float32; NoType: as they are
+	reproducible bool
+	purpose      pathsel.Purpose
 
 	algorithms []Algorithm // of hosts, by which operations are to run
 	onTree     bool        // operations run over the communicator's tree wherever they can
@@ -99,7 +101,9 @@ func ChooseByWeights(w pathsel.Weights) GroupOption {
 }
 
 // keepsTree reports whether what can run over the communicator's tree always does.
-func (t groupOptions) keepsTree() bool { return t.onTree || t.blockFloat || t.wantsMultitree() }
+func (t groupOptions) keepsTree() bool {
+	return t.onTree || t.blockFloat || t.compressed != reduce.NoType || t.wantsMultitree()
+}
 
 // wantsMultitree reports whether the communicator is to have several trees.
 func (t groupOptions) wantsMultitree() bool { return t.mostStripes() > 1 || t.roots > 1 }
@@ -133,6 +137,9 @@ func (t groupOptions) validate() error {
 	if t.types&blockTypes != 0 {
 		return fmt.Errorf("%w: no vector is of the type %v: BlockFloat allows it for sums of %v", ErrArgument, reduce.Block32, reduce.Float32)
 	}
+	if err := t.validateCoding(); err != nil {
+		return err
+	}
 	if err := t.purpose.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", ErrArgument, err)
 	}
@@ -161,20 +168,6 @@ func (t groupOptions) validate() error {
 // blocks reports whether o runs in block floating point.
 func (t groupOptions) blocks(o *session.Operation) bool {
 	return t.blockFloat && o.Function == reduce.Sum && o.Element == reduce.Float32
-}
-
-// onSwitches returns the types that a switch must know for the communicator.
-// Where float32 is only summed, it is block32 alone: what only copies vectors
-// need not know their type.
-func (t groupOptions) onSwitches() topology.Types {
-	if !t.blockFloat || !t.types.Has(reduce.Float32) || !t.functions.Has(reduce.Sum) {
-		return t.types
-	}
-	need := t.types | blockTypes
-	if t.functions == topology.FunctionsOf(reduce.Sum) {
-		need &^= topology.TypesOf(reduce.Float32)
-	}
-	return need
 }
 
 // allow reports what the options exclude.

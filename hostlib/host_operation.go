@@ -12,6 +12,7 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // hostCall is an operation that hosts carry out by an algorithm.
@@ -19,9 +20,10 @@ type hostCall struct {
 	schedule.Call
 	operation
 	element uint8
-	in, out [][]byte // pieces
-	after   []func() // when it is done
-	why     string   // the communicator's tree does not carry it; "": nobody has asked for that
+	in, out [][]byte     // pieces
+	after   []func()     // when it is done
+	why     string       // the communicator's tree does not carry it; "": nobody has asked for that
+	fixed   reduce.Fixed // by which it sums integers, and Width is theirs
 }
 
 // hostOperation carries out the schedule of one.
@@ -34,6 +36,7 @@ type hostOperation struct {
 	schedule  schedule.Schedule
 	work      schedule.Run
 	temp      *[]byte
+	sum       *fixedSum  // nil: it is no Reproducible one
 	past      int        // rounds that are done
 	isBegun   bool       // the next one is
 	transfers []transfer // of that
@@ -65,6 +68,11 @@ func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm, chosen ch
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))
 		return r
 	}
+	var sum *fixedSum
+	if k.fixed.IsSet() {
+		r.coding.reproducible = true
+		sum = c.newFixedSum(k)
+	}
 	if err := c.enter(r, func(serial uint16) uint64 { return k.Tag(serial, k.code, k.element) }); err != nil {
 		r.fail(err)
 		return r
@@ -72,6 +80,9 @@ func (c *Communicator) startOnHosts(k *hostCall, a schedule.Algorithm, chosen ch
 	r.onHosts = &hostOperation{
 		hostCall: *k, request: r, comm: c, algorithm: a, tag: r.tag, schedule: s,
 		work: schedule.Run{Call: k.Call, In: k.in, Out: k.out, Tag: r.tag, Reduce: k.kernel},
+	}
+	if sum != nil {
+		sum.agree(r.onHosts)
 	}
 	return r
 }
@@ -155,6 +166,9 @@ func (o *hostOperation) run(ctx context.Context) bool {
 		}
 		clear(o.transfers)
 		o.past, o.isBegun, o.transfers, o.waits = o.past+1, false, o.transfers[:0], 0
+	}
+	if o.sum != nil && o.sum.next(o) {
+		return o.run(ctx)
 	}
 	o.done(nil)
 	return true
@@ -258,6 +272,9 @@ func (o *hostOperation) done(err error) {
 	r, c := o.request, o.comm
 	if err == nil {
 		o.work.FinishAlone()
+		if o.sum != nil {
+			o.sum.finish(o)
+		}
 		callAll(o.after)
 		reason := reasons[r.chosen][o.algorithm]
 		if o.why != "" {
@@ -270,6 +287,7 @@ func (o *hostOperation) done(err error) {
 			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,
 			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,
 		}
+		r.coding.report(&r.outcome)
 	}
 	giveBack(o.temp)
 	o.in, o.out, o.temp, o.after, o.work = nil, nil, nil, nil, schedule.Run{}

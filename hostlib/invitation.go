@@ -15,6 +15,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 	"github.com/tributary-fabric/tributary/internal/wire"
 	"github.com/tributary-fabric/tributary/pathsel"
+	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -43,6 +44,8 @@ type sentOptions struct {
 	Functions          topology.Functions
 	Types              topology.Types
 	BlockFloat         bool
+	Compressed         reduce.Type
+	Reproducible       bool
 	Purpose            pathsel.Purpose
 	Algorithms         []Algorithm
 	OnTree, NoSwitches bool
@@ -51,12 +54,12 @@ type sentOptions struct {
 }
 
 func (t groupOptions) sent() sentOptions {
-	return sentOptions{t.functions, t.types, t.blockFloat, t.purpose, t.algorithms, t.onTree, t.noSwitches, t.stripes, t.roots, t.protection}
+	return sentOptions{t.functions, t.types, t.blockFloat, t.compressed, t.reproducible, t.purpose, t.algorithms, t.onTree, t.noSwitches, t.stripes, t.roots, t.protection}
 }
 
 func (s sentOptions) option() GroupOption {
 	return func(t *groupOptions) {
-		*t = groupOptions{s.Functions, s.Types, s.BlockFloat, s.Purpose, s.Algorithms, s.OnTree, s.NoSwitches, s.Stripes, s.Roots, s.Protection}
+		*t = groupOptions{s.Functions, s.Types, s.BlockFloat, s.Compressed, s.Reproducible, s.Purpose, s.Algorithms, s.OnTree, s.NoSwitches, s.Stripes, s.Roots, s.Protection}
 	}
 }
 

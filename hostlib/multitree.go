@@ -189,6 +189,8 @@ func (s *multitree) start(r *Request, operation session.Operation) {
 	}
 	s.serial++
 	switch {
+	case o.Fixed.IsSet(): // over the tree of all members: it is for no part to round
+		s.base.submit(r, o, s.base.tagOf(o))
 	case s.parts != nil && (o.Last || o.Function != reduce.NoFunction && o.Elements > 0):
 		s.parts.start(s, r, o)
 	default:
@@ -238,7 +240,7 @@ func newComposite(s *multitree, r *Request, c wire.Collective, on ...*Communicat
 	j.left.Store(int32(len(on)))
 	for i, comm := range on {
 		p := newRequest(comm)
-		p.collective, p.blockFloat, p.composite = schedule.Collective(c), r.blockFloat, j
+		p.collective, p.coding, p.composite = schedule.Collective(c), r.coding, j
 		j.pieces[i] = p
 	}
 	r.composite = j

@@ -16,9 +16,10 @@ const maxGroupName = 200 // bytes of a communicator's name in that of the manage
 
 // wishes returns what the group is to be.
 func (c *Communicator) wishes() manager.Create {
+	functions, types := c.options.needs()
 	g := manager.Create{
 		Name: groupName(c.name, c.own), ChunkBytes: c.chunkBytes(), Window: c.host.cfg.Window, Protection: c.options.protection,
-		Functions: c.options.functions, Types: c.options.onSwitches(), Purpose: c.options.purpose, Bundle: c.bundle(),
+		Functions: functions, Types: types, Purpose: c.options.purpose, Bundle: c.bundle(),
 	}
 	for _, m := range c.members {
 		g.Members = append(g.Members, m.Host)

@@ -108,7 +108,7 @@ func (p *pieced) startOverTree(t *schedule.Tree, chosen choice) *Request {
 		giveBack(temp)
 	}
 	if p.c.options.blocks(&x.o) {
-		x.o.Element, r.blockFloat = reduce.Block32, true
+		x.o.Element, r.coding.blockFloat = reduce.Block32, true
 	}
 	if err := x.o.Validate(session.Config{Rank: uint32(p.c.rank), Members: len(p.c.members)}); err != nil {
 		r.fail(fmt.Errorf("%w: %w", ErrArgument, err))

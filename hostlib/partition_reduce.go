@@ -92,7 +92,7 @@ func (s *multitree) formParts(ctx context.Context, d treePartition) error {
 	}
 	// Sums of parts are added as they are; in a flat tree, in the parts' order.
 	roots := plan{suffix: "/roots", options: c.options.single(), sub: subcommunicator{onHosts: true, radix: max(2, d.count)}}
-	roots.options.blockFloat = false
+	roots.options.blockFloat, roots.options.compressed = false, reduce.NoType
 	sizes := make([]int, d.count)
 	for rank, part := range d.part {
 		p.place[rank] = sizes[part]
@@ -138,7 +138,7 @@ func (p *parts) start(s *multitree, r *Request, o *session.Operation) {
 	if o.Last {
 		whole.base = j.pieces[0]
 	} else {
-		_, width := o.Chunk(s.base.chunkBytes())
+		width := o.Width()
 		first := piece(o, 0, 1, width)
 		first.In = slices.Clone(first.In) // whose place may be the result's
 		if first.Out != nil {
@@ -235,6 +235,7 @@ type reduction struct {
 	segment  int // elements
 	width    int // bytes of an element
 	plain    reduce.Type
+	coding   coding
 	to       int    // part that gets the result; -1: all
 	receives bool   // this member does
 	scratch  []byte // of a lowest rank that does not
@@ -244,15 +245,12 @@ type reduction struct {
 
 // reduce runs one reduction.
 func (p *parts) reduce(x job) {
-	d := &reduction{parts: p, o: x.o, plain: x.o.Element, to: -1, receives: true}
-	if d.plain == reduce.Block32 {
-		d.plain = reduce.Float32
-	}
+	d := &reduction{parts: p, o: x.o, plain: x.o.Vectors(), coding: x.done.coding, to: -1, receives: true}
 	if x.o.Collective == wire.Reduce {
 		d.to, d.receives = p.of[x.o.Root], int(x.o.Root) == x.done.comm.rank
 	}
-	d.segment, d.width = x.o.Chunk(p.own.chunkBytes())
-	d.segment *= segmentChunks
+	d.segment, _ = x.o.Chunk(p.own.chunkBytes())
+	d.segment, d.width = d.segment*segmentChunks, x.o.Width()
 	segments := (x.o.Elements + d.segment - 1) / d.segment
 	if p.leads() && !d.receives {
 		d.scratch = make([]byte, inFlight*min(d.segment, x.o.Elements)*d.width)
@@ -312,7 +310,7 @@ func (d *reduction) run(segments int) error {
 // upward returns the reduction of segment i within the part.
 func (d *reduction) upward(i int) session.Operation {
 	o := d.part(i)
-	o.Collective, o.Function, o.Element = wire.Reduce, d.o.Function, d.o.Element
+	o.Collective, o.Function, o.Element, o.Compressed = wire.Reduce, d.o.Function, d.o.Element, d.o.Compressed
 	o.In, o.Out = d.slice(d.o.In, i), nil
 	if d.leads() {
 		o.Out = d.result(i)
@@ -378,7 +376,8 @@ func (d *reduction) result(i int) []byte {
 
 // outcome reports how it went within the part.
 func (d *reduction) outcome() Outcome {
-	o := Outcome{Transport: d.up[0].outcome.Transport, BlockFloat: d.o.Element == reduce.Block32, function: d.o.Function, element: d.o.Element}
+	o := Outcome{Transport: d.up[0].outcome.Transport, function: d.o.Function, element: d.o.Element}
+	d.coding.report(&o)
 	var reasons []string
 	for _, r := range slices.Concat(d.up, d.down) {
 		if r == nil {

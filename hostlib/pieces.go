@@ -129,6 +129,11 @@ func (p *pieced) begin() *Request {
 		r.fail(err)
 		return r
 	}
+	p.fix()
+	if p.algorithm == schedule.Auto && p.fixed.IsSet() {
+		p.why = fixedOnHosts
+		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false)
+	}
 	if s := p.c.processes; p.algorithm == schedule.Auto && s != nil && s.carries(p) {
 		return s.startPieces(p)
 	}

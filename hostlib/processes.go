@@ -407,7 +407,7 @@ func (p *processes) leave() {
 func (p *processes) cross(o *session.Operation, after func()) *Request {
 	r := newRequest(p.leaders)
 	r.collective, r.inner, r.after = schedule.Collective(o.Collective), true, after
-	r.blockFloat = o.Element == reduce.Block32
+	r.coding.blockFloat = o.Element == reduce.Block32
 	if p.leaders.multitree != nil {
 		p.leaders.multitree.start(r, *o)
 	} else {

@@ -49,6 +49,14 @@ type Outcome struct {
 	// communicator's option of that name allows.
 	BlockFloat bool
 
+	// Reproducible reports that floating-point numbers were summed as integers, as the
+	// communicator's option of that name has it.
+	Reproducible bool
+
+	// Compressed is what packets carried in place of float32, as the communicator's option
+	// of that name has it; NoType: nothing else.
+	Compressed reduce.Type
+
 	// Stripes report an operation that was cut over the stripes of Stripes how it
 	// ran on each, in their order. Epochs are then those of the first stripe.
 	Stripes []Outcome
@@ -79,7 +87,8 @@ type state struct {
 	turn       chan struct{}       // closed when that may begin; nil: at once
 	function   reduce.Function     // of what is reduced; NoFunction: nothing is
 	element    reduce.Type
-	blockFloat bool
+	coding     coding
+	marks      *[]byte    // temporary memory of a Fixed sum, until it is done
 	composite  *composite // if it has pieces, or is one
 	chosen     choice     // of its way
 	inner      bool       // it is no caller's, and not counted
@@ -210,8 +219,9 @@ func (r *Request) result() (Outcome, error) {
 func (r *Request) complete(done *session.Completion, epochs []uint32, reason string, trees [][]manager.TreeReducer) {
 	r.outcome = Outcome{
 		Transport: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
-		BlockFloat: r.blockFloat, function: r.function, element: r.element, trees: trees,
+		function: r.function, element: r.element, trees: trees,
 	}
+	r.coding.report(&r.outcome)
 	switch done.OffloadDone {
 	case 0:
 		r.outcome.Transport = HostTree
@@ -233,6 +243,7 @@ func (r *Request) succeed() {
 	if r.after != nil {
 		r.after()
 	}
+	giveBack(r.marks)
 	r.over.Happen()
 }
 

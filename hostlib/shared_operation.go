@@ -79,16 +79,13 @@ func (p *processes) plan(x *sharedOperation) {
 	default:
 		x.rootHost, x.root = 0, 0
 	}
-	plain := x.Element
-	if plain == reduce.Block32 {
-		plain = reduce.Float32
-	}
 	if x.Function != reduce.NoFunction {
-		x.kernel, _ = reduce.KernelOf(x.Function, plain) // the operation was validated
+		x.kernel, _ = reduce.KernelOf(x.Function, x.Vectors()) // the operation was validated
 	}
 	s.Reduces = x.kernel != nil && x.Elements > 0
 	count := 1
-	x.perSegment, s.Width = x.Chunk(p.base.chunkBytes())
+	x.perSegment, _ = x.Chunk(p.base.chunkBytes())
+	s.Width = x.Width()
 	if x.Elements > 0 {
 		x.perSegment *= max(1, p.area/(x.perSegment*s.Width))
 		count = (x.Elements + x.perSegment - 1) / x.perSegment
@@ -260,7 +257,7 @@ func (p *processes) reduce(x *sharedOperation, i uint64, from, to int) {
 // startCrossing begins the operation between hosts, in place.
 func (p *processes) startCrossing(x *sharedOperation, i uint64) {
 	o := session.Operation{
-		Collective: x.Collective, Function: x.Function, Element: x.Element, Root: uint32(x.rootHost), Elements: x.segment(i).Elements,
+		Collective: x.Collective, Function: x.Function, Element: x.Element, Compressed: x.Compressed, Root: uint32(x.rootHost), Elements: x.segment(i).Elements,
 		Whole: session.Whole{IsSet: true, Elements: x.Elements, Serial: uint16(x.request.position)*maxProcesses + uint16(x.root)},
 	}
 	isHere := x.rootHost == p.host
@@ -329,7 +326,8 @@ func (p *processes) complete(x *sharedOperation) {
 	if !p.leads() {
 		x.outcome.Reason = p.throughLeader()
 	}
-	x.outcome.BlockFloat, x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.blockFloat, r.function, r.element, time.Since(r.begun)
+	x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.function, r.element, time.Since(r.begun)
+	r.coding.report(&x.outcome)
 	r.outcome = x.outcome
 	giveBack(x.temp)
 	p.base.messaging.ended(r)

@@ -47,7 +47,7 @@ func (p *processes) startPieces(k *pieced) *Request {
 	options := &p.base.options
 	s.isUnited = isShort && k.Collective != schedule.Scatter && !k.Collective.Reduces() && options.functions.Has(reduce.BOr) && options.types.Has(o.Element)
 	if options.blocks(&o) {
-		o.Element, r.blockFloat = reduce.Block32, true
+		o.Element, r.coding.blockFloat = reduce.Block32, true
 	}
 	if len(k.after) > 0 {
 		r.after = func() { callAll(k.after) }

@@ -103,7 +103,7 @@ func (s *multitree) onStripes(r *Request, o *session.Operation) {
 // cut returns the pieces of o for n stripes; nil: it is not cut. They depend on
 // nothing that members may not know alike.
 func cut(o *session.Operation, n, chunkBytes int) []session.Operation {
-	perChunk, width := o.Chunk(chunkBytes)
+	perChunk, _ := o.Chunk(chunkBytes)
 	if n < 2 || perChunk == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func cut(o *session.Operation, n, chunkBytes int) []session.Operation {
 	from := 0
 	for i := range pieces {
 		to := min(chunks*(i+1)/n*perChunk, o.Elements)
-		pieces[i] = piece(o, from, to, width)
+		pieces[i] = piece(o, from, to, o.Width())
 		from = to
 	}
 	return pieces
