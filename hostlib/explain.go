@@ -149,6 +149,9 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	if e.Reason = c.reason(&k, a, mayTree, chosen); why != "" {
 		e.Reason += "; not over the tree: " + why
 	}
+	if isCustom && schedule.HasTree(k.Collective) && len(c.options.algorithms) == 0 {
+		e.Reason += "; an operator of the caller's own runs on hosts alone"
+	}
 	if isFixed {
 		e.Reason += "; Reproducible: the members agree on exponents first, and sum integers"
 	}
@@ -245,8 +248,6 @@ func (c *Communicator) reason(k *schedule.Call, a schedule.Algorithm, mayTree bo
 	case mayTree && c.processes != nil:
 		_, tree = c.processes.transport()
 		return sharesMemory + "; " + tree
-	case !mayTree && schedule.HasTree(k.Collective):
-		return chosen.String() + "; an operator of the caller's own runs on hosts alone"
 	case mayTree:
 		return new(spoken).say(chosen, tree)
 	}
