@@ -196,10 +196,18 @@ func (k *contest) invite(s *site, chosen []*peer) error {
 		return nil
 	}
 	k.all = append(k.all, &contestant{name: timing.Implementation, variant: only, crew: own}, &contestant{name: timing.Implementation + "-hosts", variant: timing.Hosts, crew: own})
+	var variants []string
+	if k.cfg.Protected || k.cfg.Numbers {
+		variants = append(variants, timing.Tree)
+	}
 	if k.cfg.Protected {
-		for _, variant := range []string{timing.Tree, timing.Authenticated, timing.Encrypted} {
-			k.all = append(k.all, &contestant{name: timing.Implementation + "-" + variant, variant: variant, crew: own})
-		}
+		variants = append(variants, timing.Authenticated, timing.Encrypted)
+	}
+	if k.cfg.Numbers {
+		variants = append(variants, timing.Reproducible, timing.BFloat16)
+	}
+	for _, variant := range variants {
+		k.all = append(k.all, &contestant{name: timing.Implementation + "-" + variant, variant: variant, crew: own})
 	}
 	for _, p := range chosen {
 		for i := range p.jobs {

@@ -20,6 +20,9 @@ type Config struct {
 	Protected bool
 	// Kernel adds Tributary on a second fabric, whose switches reduce in their kernels.
 	Kernel bool
+	// Numbers adds Tributary in switches with plain sums, with reproducible ones, and with those that are
+	// compressed to bfloat16, likewise.
+	Numbers bool
 	// SkipMissing leaves out peers that are not installed.
 	SkipMissing bool
 }

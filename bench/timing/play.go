@@ -25,7 +25,12 @@ const (
 
 	Int32   = "int32"   // as "default", of vectors of int32
 	Block32 = "block32" // as Tree, in block floating point
+	Reproducible = "reproducible" // as Tree, with sums that are so
+	BFloat16     = "bfloat16"     // as Tree, with sums of float32 compressed to that
 )
+
+// overTree are those that must run as the configuration has it.
+var overTree = []string{"default", Tree, Authenticated, Encrypted, Reproducible, BFloat16, Int32, Block32}
 
 // options returns the options of a variant's communicator.
 func options(variant string) ([]hostlib.GroupOption, error) {
@@ -42,6 +47,10 @@ func options(variant string) ([]hostlib.GroupOption, error) {
 		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Encrypted()}, nil
 	case Block32:
 		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.BlockFloat()}, nil
+	case Reproducible:
+		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Reproducible()}, nil
+	case BFloat16:
+		return []hostlib.GroupOption{hostlib.OnTree(), hostlib.Compressed(reduce.BFloat16)}, nil
 	case TreeOfHosts:
 		return []hostlib.GroupOption{hostlib.OnTreeOfHosts()}, nil
 	}
@@ -67,7 +76,7 @@ func Player(ctx context.Context, comm *hostlib.Communicator, form Former, c Conf
 		if isOther {
 			c.Collective = Collective(of)
 		}
-		if slices.Contains(ofPieces, c.Collective) || !slices.Contains([]string{"default", Tree, Authenticated, Encrypted, Int32, Block32}, variant) {
+		if slices.Contains(ofPieces, c.Collective) || !slices.Contains(overTree, variant) {
 			c.Transport = Auto
 		}
 		switch variant {

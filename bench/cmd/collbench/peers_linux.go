@@ -63,6 +63,7 @@ and peers take less than ten minutes, half of it for MPICH, which polls.`,
 	flags.BoolVar(&f.cfg.SkipMissing, "skip-missing", false, "leave out peers that are not installed")
 	flags.BoolVar(&f.cfg.Protected, "protected", false, "measure Tributary with plain (tree), authenticated and encrypted packets, each on a communicator of its own, too")
 	flags.BoolVar(&f.cfg.Kernel, "kernel", false, "measure Tributary on switches that reduce in their kernels, on a fabric of their own, too")
+	flags.BoolVar(&f.cfg.Numbers, "numbers", false, "measure Tributary with plain (tree), reproducible and compressed sums, each on a communicator of its own, too")
 	flags.IntVar(&f.cfg.Rounds, "rounds", f.cfg.Rounds, "turns of each contestant in each row: one `number`")
 	flags.DurationVar(&f.cfg.Turn, "turn", f.cfg.Turn, "approximate `time` of a turn; at least one operation is timed")
 	flags.DurationVar(&f.cfg.Limit, "limit", f.cfg.Limit, "`time` after which a silent peer is left out")
