@@ -26,6 +26,7 @@ type chunk struct {
 	sent     bool       // in this epoch, at
 	given    bool       // the result was given to the operation, whose vectors may be gone
 	owned    bool       // kept is the session's memory, not a part of the operation's vectors
+	placed   bool       // and a part of Session.turned
 	credit   bool       // held, and to be confirmed in this epoch: see doc.go
 	source   bool       // the chunk is copied, and this member has it
 	sink     bool       // this member wants it
@@ -96,6 +97,10 @@ func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 
 // own gives c memory of the session's for kept, of that many bytes.
 func (s *Session) own(c *chunk, size int) {
+	if p := c.op; p.coded && size > 0 {
+		s.turn(c, size)
+		return
+	}
 	if !c.owned {
 		c.kept, c.owned = nil, true
 		if last := len(s.spares) - 1; last >= 0 {
@@ -105,12 +110,24 @@ func (s *Session) own(c *chunk, size int) {
 	c.kept = slices.Grow(c.kept[:0], size)[:size]
 }
 
+// turn gives c that part of s.turned which is its place's, unless it has it.
+func (s *Session) turn(c *chunk, size int) {
+	if c.placed && len(c.kept) == size {
+		return
+	}
+	if most := len(s.ring) * s.cfg.ChunkBytes; len(s.turned) != most {
+		s.turned = make([]byte, most) // what lies in a smaller one stays there
+	}
+	at := int(c.number&uint32(len(s.ring)-1)) * s.cfg.ChunkBytes // which full chunks have, if it is a multiple of 8
+	c.kept, c.owned, c.placed = s.turned[at:at+size], true, true
+}
+
 // disown takes back c's memory.
 func (s *Session) disown(c *chunk) {
-	if c.owned {
+	if c.owned && !c.placed {
 		s.spares = append(s.spares, c.kept)
 	}
-	c.kept, c.owned = nil, false
+	c.kept, c.owned, c.placed = nil, false, false
 }
 
 // keep has c keep its result, data, or its input where the result was empty.

@@ -92,6 +92,13 @@
 // on the wire: mantissas and an exponent. So a chunk that is reduced again is
 // contributed with the same bits, and all members decode the same ones.
 //
+// # Sums in fixed point
+//
+// An operation with Fixed is two, whose numbers follow each other: all members agree on the marks of
+// the vector, by the greatest, and then sum words. A number of the second is sent when the base has passed
+// the marks of its elements; with others it is turned as it goes and comes, as in block floating point. So are
+// the elements of an operation that is Compressed.
+//
 // # Repair
 //
 // docs/protocol.md says when a member probes, and when it takes a tree for lost

@@ -42,6 +42,6 @@ func (s *Session) Forget(n uint32) {
 	}
 	s.spares = nil
 	if !left {
-		s.ring, s.past = make([]chunk, min(firstRing, 2*s.cfg.Window)), nil
+		s.ring, s.past, s.turned = make([]chunk, min(firstRing, 2*s.cfg.Window)), nil, nil
 	}
 }

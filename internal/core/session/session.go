@@ -108,6 +108,7 @@ type Session struct {
 	ops    []*operation // not yet wholly created, in order
 	past   []*operation // to be used again, no more than the ring has places
 	spares [][]byte     // memory for what is kept
+	turned []byte       // likewise, of chunks whose elements are turned: place by place of the ring, so that they are batches
 	serial uint16       // of the next operation
 
 	flow   flow
