@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"sync"
 )
 
 // FixedBlock is the bytes of a vector whose elements share an exponent in a Fixed sum.
@@ -176,7 +177,9 @@ func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
 	if encodes {
 		left = len(src) / from
 	}
-	var scales [32]float64
+	w := benches.Get().(*bench)
+	defer benches.Put(w)
+	scales := &w.scales
 	for left > 0 {
 		first := at / block
 		n := 0
@@ -190,7 +193,9 @@ func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
 		switch {
 		case n == 0: // a part of a block, or one with NaNs or infinities
 			count = min(left, block-at%block)
-			f.turnEach(dst, src, marks, at, count, encodes)
+			if d, s := size(count); isSpecial(marks, first) || !f.turnPart(w, dst[:d], src[:s], f.scale(exponentMark(marks, first), encodes), encodes) {
+				f.turnEach(dst, src, marks, at, count, encodes)
+			}
 		case fastest.turnFixed(dst, src, scales[:n], f, encodes):
 		case f.word == Int32 && aligned[int32](dst) && aligned[int32](src):
 			for i, scale := range scales[:n] {
@@ -207,6 +212,29 @@ func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
 		d, s := size(count)
 		dst, src, at, left = dst[d:], src[s:], at+count, left-count
 	}
+}
+
+// bench is memory for what kernels take, which would be allocated anew each time.
+type bench struct {
+	scales  [32]float64
+	found   [32]uint64
+	in, out [FixedBlock]byte
+}
+
+var benches = sync.Pool{New: func() any { return new(bench) }}
+
+// turnPart turns a part of a block as if it were one, if the processor has instructions for that.
+func (f Fixed) turnPart(w *bench, dst, src []byte, scale float64, encodes bool) bool {
+	if f.from.Size() != f.word.Size() {
+		return false
+	}
+	copy(w.in[:], src)
+	w.scales[0] = scale
+	if !fastest.turnFixed(w.out[:], w.in[:], w.scales[:1], f, encodes) {
+		return false
+	}
+	copy(dst, w.out[:])
+	return true
 }
 
 func exponentMark(marks []byte, block int) uint32 {

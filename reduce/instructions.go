@@ -130,7 +130,9 @@ func (s *instructions) markFixed(dst, src []byte, f Fixed) (done int) {
 	if f.from == Float64 {
 		mask, infinity, fraction = math.MaxInt32<<32, inf64>>32, 20
 	}
-	var found [32]uint64
+	w := benches.Get().(*bench)
+	defer benches.Put(w)
+	found := &w.found
 	for len(src)-done >= FixedBlock {
 		n := min((len(src)-done)/FixedBlock, len(found))
 		s.fixed.largest(&found[0], &src[done], mask, n)
