@@ -23,8 +23,8 @@ const (
 	Authenticated = "authenticated" // as Tree, with packets that are so
 	Encrypted     = "encrypted"
 
-	Int32   = "int32"   // as "default", of vectors of int32
-	Block32 = "block32" // as Tree, in block floating point
+	Int32        = "int32"        // as "default", of vectors of int32
+	Block32      = "block32"      // as Tree, in block floating point
 	Reproducible = "reproducible" // as Tree, with sums that are so
 	BFloat16     = "bfloat16"     // as Tree, with sums of float32 compressed to that
 )

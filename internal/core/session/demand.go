@@ -34,7 +34,7 @@ func newDemand(rank uint32) demand { return demand{off: rank != 0, said: 1, unti
 
 // bounded reports whether W keeps the member from sending.
 func (s *Session) bounded() bool {
-	return s.next != s.fresh && !s.waits && (s.next-s.base >= s.link.Window || s.flight >= s.link.Window)
+	return s.next != s.fresh && !s.waits && (s.next-s.base >= s.link.Window || s.flight >= s.link.Window || s.held == byWindow)
 }
 
 // demanded looks at what was sent and has landed, results of them, and puts out a

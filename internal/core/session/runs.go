@@ -37,7 +37,7 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		return 0
 	}
 	p, elements := c.op, c.elements
-	if p.block || p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
+	if p.coded || p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
 		return 0
 	}
 	isOldest, lent := first == s.base, p.end()-s.cfg.Window // numbers before lent: see keep
@@ -88,7 +88,7 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 // there were any. They do what create and contribute do.
 func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	p, last := s.ops[0], len(out.Sends)-1
-	if last < 0 || p.block || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
+	if last < 0 || p.coded || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
 		return false
 	}
 	i, size := s.created-p.first, p.perItem*p.width
@@ -106,7 +106,7 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 		s.timer.turn++
 		c.number, c.state, c.op, c.kept = s.next, flying, p, nil
 		c.elements, c.offset, c.exponent = uint16(p.perItem), at, 0
-		c.source, c.sink, c.given, c.owned, c.credit = p.source, p.sink, false, false, false
+		c.source, c.sink, c.given, c.owned, c.placed, c.credit = p.source, p.sink, false, false, false, false
 		c.sent, c.sentAt = true, now
 		c.care = care{reported: s.timer.turn, spoken: s.timer.turn, due: core.Never}
 		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), s.next, c.elements, 0)

@@ -88,6 +88,8 @@ type Counters struct {
 // Session is the host side of one group. Its methods are not safe for
 // concurrent use.
 type Session struct {
+	held hold // the next batch, when something was last sent
+
 	cfg    Config
 	timing Timing
 
@@ -220,10 +222,10 @@ func (s *Session) pump(now core.Time, out *Output) {
 	if s.frozen {
 		return
 	}
-	limit, from := s.base+s.link.Window, s.next
+	limit, from, held := s.base+s.link.Window, s.next, free
 	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size && !s.unagreed(s.next) {
 		if s.next == s.created {
-			if !s.startsBatch(limit) {
+			if held = s.holdsBack(limit); held != free {
 				break
 			}
 			if s.contributions(now, limit, out) {
@@ -255,19 +257,33 @@ func (s *Session) pump(now core.Time, out *Output) {
 	}
 }
 
-// startsBatch reports whether the next chunk may be sent, if it is the first of a batch
-// of its operation: chunks are sent in whole batches as long as others are in flight, so
-// that those of all members begin and end alike, and a switch completes all of a batch
+// holdsBack returns what keeps the next chunk back, if it is the first of a batch of its
+// operation: long vectors go in whole batches as long as the window has room for several,
+// so that those of all members begin and end alike, and a switch completes all of a batch
 // at once.
-func (s *Session) startsBatch(limit uint32) bool {
+func (s *Session) holdsBack(limit uint32) hold {
 	p := s.ops[0]
 	i := s.next - p.first
-	if i%wire.BatchChunks != 0 || s.flight == 0 || s.flow.size < 2*wire.BatchChunks {
-		return true
+	switch {
+	case i%wire.BatchChunks != 0 || p.chunks < 2*wire.BatchChunks || p.chunks-i < wire.BatchChunks ||
+		s.flight == 0 || s.flow.size < 4*wire.BatchChunks:
+		return free
+	case limit-s.next < wire.BatchChunks:
+		return byWindow
+	case s.flow.size-s.flight < wire.BatchChunks:
+		return byFlow
 	}
-	n := min(wire.BatchChunks, p.chunks-i)
-	return limit-s.next >= n && s.flow.size-s.flight >= n
+	return free
 }
+
+// hold is what keeps a batch back.
+type hold uint8
+
+const (
+	free     hold = iota // nothing does
+	byWindow             // W
+	byFlow               // the window of congestion control
+)
 
 // unagreed reports whether number n, of a sum in fixed point, must wait until the members have agreed on its
 // exponents.

@@ -38,7 +38,7 @@ func (c *Core) adopt(now core.Time, e *epoch, n uint32, b []byte, out *Output) {
 	if fault != wire.NoFault || p.Chunk != n || p.Epoch != e.Epoch {
 		return // overwritten by who breaks the rule of the window
 	}
-	p.payload = payload
+	p.payload, p.whole = payload, p.PayloadSize()
 	switch p.Type {
 	case wire.Contribution:
 		if p.below = true; int(p.Child) < len(e.Children) {
@@ -52,7 +52,7 @@ func (c *Core) adopt(now core.Time, e *epoch, n uint32, b []byte, out *Output) {
 
 // inUse renews the lease of an epoch of which the fast path has taken packets.
 func (e *epoch) inUse(now core.Time) bool {
-	if e.FastPath == nil {
+	if e.FastPath == nil || e.ended {
 		return false
 	}
 	n := e.FastPath.Taken()

@@ -194,8 +194,8 @@ const (
 	loadRest
 	hold
 	readWord
-	contribute
 	compare
+	contribute
 	collect
 	fromParent
 	lookAgain
@@ -216,6 +216,9 @@ func (r *process) next() int {
 		switch {
 		case a.state == areaLoading:
 			return passes
+		case a.state == areaHeld && a.number == n && r.h.Type == wire.Contribution:
+			r.step = readWord
+			return goesOn
 		case a.state == areaHeld && !wire.Newer(n, a.number):
 			return ended
 		}
@@ -251,8 +254,10 @@ func (r *process) next() int {
 			return ended
 		case w.inUse && w.number == n && w.agent:
 			return passes
+		case w.inUse && w.number == n && w.mask>>r.who&1 == 1:
+			return ended
 		}
-		r.step = contribute
+		r.step = compare
 	case contribute:
 		if *w != r.word {
 			r.step = readWord
@@ -262,21 +267,20 @@ func (r *process) next() int {
 			*w = word{number: n, inUse: true}
 		}
 		w.mask |= 1 << r.who
-		r.word = *w
-		r.step = compare
+		if !p.isComplete(*w, n) {
+			return ended
+		}
+		r.step = collect
 	case compare:
 		for c := range p.cfg.Children {
-			if c != r.who && r.word.mask>>c&1 == 1 {
+			if r.word.inUse && r.word.number == n && r.word.mask>>c&1 == 1 {
 				if !agree(p.areas[c][p.slot(n)].packet, r.from.bytes) {
 					return passes
 				}
 				break
 			}
 		}
-		if !p.isComplete(r.word, n) {
-			return ended
-		}
-		r.step = collect
+		r.step = contribute
 	case collect:
 		c := len(r.inputs)
 		packet := p.areas[c][p.slot(n)].packet

@@ -102,7 +102,11 @@ func (d *Daemon) newPlane() (dataplane.Plane, error) {
 		return nil, err
 	}
 	c.Accelerator = accelerator
-	return soft.New(c)
+	plane, err := soft.New(c)
+	if err != nil && accelerator != nil {
+		accelerator.Close()
+	}
+	return plane, err
 }
 
 // accelerator makes what reduces before the agent does, if anything is to.

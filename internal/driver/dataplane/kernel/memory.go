@@ -61,7 +61,7 @@ type memory struct {
 	words    []uint64
 	areas    []byte
 
-	maps [2]*ebpf.Map // of words, of areas
+	maps [3]*ebpf.Map // of the tree, of words, of areas
 	raw  [][]byte
 }
 
@@ -70,12 +70,13 @@ func size(children int, window uint32) int {
 	return int(2*window)*((children+1)*areaBytes+8) + (counts+(children+1)*trafficCounts)*8
 }
 
-// newMemory makes maps like the templates, and maps them into the process.
-func newMemory(words, areas *ebpf.MapSpec, children int, window uint32) (*memory, error) {
+// newMemory makes maps like the templates, with the tree in the first, and maps the other two
+// into the process.
+func newMemory(templates [3]*ebpf.MapSpec, tree []byte, children int, window uint32) (*memory, error) {
 	slots := 2 * window
 	m := &memory{children: children, mask: slots - 1}
-	entries := [2]uint32{slots + uint32(counts+(children+1)*trafficCounts), slots * uint32(children+1)}
-	for i, template := range []*ebpf.MapSpec{words, areas} {
+	entries := [3]uint32{1, slots + uint32(counts+(children+1)*trafficCounts), slots * uint32(children+1)}
+	for i, template := range templates {
 		spec := template.Copy()
 		spec.MaxEntries = entries[i]
 		made, err := ebpf.NewMap(spec)
@@ -84,6 +85,13 @@ func newMemory(words, areas *ebpf.MapSpec, children int, window uint32) (*memory
 			return nil, fmt.Errorf("kernel: %d entries of %d bytes: %w", spec.MaxEntries, spec.ValueSize, err)
 		}
 		m.maps[i] = made
+		if i == 0 {
+			if err := made.Put(uint32(0), tree); err != nil {
+				m.close()
+				return nil, fmt.Errorf("kernel: memory of a tree: %w", err)
+			}
+			continue
+		}
 		raw, err := unix.Mmap(made.FD(), 0, int(spec.MaxEntries*spec.ValueSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		if err != nil {
 			m.close()
@@ -91,7 +99,7 @@ func newMemory(words, areas *ebpf.MapSpec, children int, window uint32) (*memory
 		}
 		m.raw = append(m.raw, raw)
 	}
-	m.words = unsafe.Slice((*uint64)(unsafe.Pointer(&m.raw[0][0])), entries[0])
+	m.words = unsafe.Slice((*uint64)(unsafe.Pointer(&m.raw[0][0])), entries[1])
 	m.areas = m.raw[1]
 	return m, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
@@ -33,15 +34,15 @@ var object []byte
 type Offload struct {
 	cfg     Config
 	program *ebpf.Program
-	trees   *ebpf.Map
+	ports   *ebpf.Map
 	locals  *ebpf.Map
-	words   *ebpf.Map
-	areas   *ebpf.Map
-	inner   [2]*ebpf.MapSpec
+	regions [3]*ebpf.Map     // of trees, words and areas
+	inner   [3]*ebpf.MapSpec // what is in them
 
 	stop context.CancelFunc
 	done chan struct{}
 
+	freeing  sync.WaitGroup // of memory that is no longer in use
 	mu       sync.Mutex
 	links    map[int]link.Link // by index of the interface
 	addrs    map[netip.Addr]bool
@@ -60,7 +61,6 @@ type key struct {
 type epoch struct {
 	*memory
 	region uint32
-	entry  []byte
 	size   int
 }
 
@@ -86,14 +86,16 @@ func New(c Config) (*Offload, error) {
 	}
 	loaded, err := ebpf.NewCollection(spec)
 	if err != nil {
-		return nil, fmt.Errorf("kernel: loading the program (it needs Linux 6.6, CAP_BPF and CAP_NET_ADMIN): %w", err)
+		return nil, fmt.Errorf("kernel: loading the program (it needs Linux 6.6, CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN): %w", err)
 	}
 	o := &Offload{
 		cfg: c, program: loaded.DetachProgram("reduce"),
-		trees: loaded.DetachMap("trees"), locals: loaded.DetachMap("locals"), words: loaded.DetachMap("words"), areas: loaded.DetachMap("areas"),
-		inner: [2]*ebpf.MapSpec{spec.Maps["words"].InnerMap, spec.Maps["areas"].InnerMap},
+		ports: loaded.DetachMap("ports"), locals: loaded.DetachMap("locals"),
 		links: map[int]link.Link{}, addrs: map[netip.Addr]bool{}, epochs: map[key]*epoch{}, begun: map[uint16]uint32{}, past: map[uint16]*past{},
 		done: make(chan struct{}),
+	}
+	for i, name := range [...]string{"trees", "words", "areas"} {
+		o.regions[i], o.inner[i] = loaded.DetachMap(name), spec.Maps[name].InnerMap
 	}
 	loaded.Close()
 	ctx, stop := context.WithCancel(context.Background())
@@ -117,7 +119,7 @@ func New(c Config) (*Offload, error) {
 func (o *Offload) watch(ctx context.Context, here netns.NsHandle) {
 	defer close(o.done)
 	runtime.LockOSThread() // for good: the thread ends with this goroutine
-	err := errors.Join(netns.Set(here), here.Close())
+	err := enter(here)
 	if err != nil {
 		o.cfg.Log.Error("new interfaces' packets will be reduced by the agent, not in the kernel", slog.Any("error", err))
 		return
@@ -130,6 +132,20 @@ func (o *Offload) watch(ctx context.Context, here netns.NsHandle) {
 	if err != nil && ctx.Err() == nil {
 		o.cfg.Log.Error("new interfaces' packets will be reduced by the agent, not in the kernel", slog.Any("error", err))
 	}
+}
+
+// enter has the thread be in a namespace. Where it is already, it needs no capability.
+func enter(ns netns.NsHandle) error {
+	defer func() { _ = ns.Close() }()
+	now, err := netns.Get()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = now.Close() }()
+	if now.Equal(ns) {
+		return nil
+	}
+	return netns.Set(ns)
 }
 
 // follow attaches the program to interfaces that are new, and notes the addresses of all.
@@ -154,6 +170,9 @@ func (o *Offload) follow() error {
 			continue
 		}
 		l, err := link.AttachTCX(link.TCXOptions{Interface: n.Index, Program: o.program, Attach: ebpf.AttachTCXIngress})
+		if errors.Is(err, unix.ENODEV) {
+			continue // it has gone meanwhile
+		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("kernel: attaching to %s: %w", n.Name, err))
 			continue
@@ -189,39 +208,68 @@ func (o *Offload) address(addrs map[netip.Addr]bool) error {
 
 // Install implements soft.Accelerator.
 func (o *Offload) Install(port uint16, c *switchreduce.Config) (switchreduce.FastPath, error) {
-	if err := servable(c); err != nil {
+	if err := servable(c, o.cfg.Data); err != nil {
 		return nil, err
+	}
+	tree, err := encode(c, port, o.cfg.Data)
+	if err != nil {
+		return nil, err
+	}
+	region, need, err := o.reserve(size(len(c.Children), c.Window))
+	if err != nil {
+		return nil, err
+	}
+	m, err := newMemory(o.inner, tree, len(c.Children), c.Window)
+	if err != nil {
+		o.release(region, need)
+		return nil, err
+	}
+	for i, of := range o.regions {
+		if err := of.Put(region, m.maps[i]); err != nil {
+			o.free(region, need, m)
+			return nil, fmt.Errorf("kernel: memory of an epoch: %w", err)
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	need := size(len(c.Children), c.Window)
-	if free := o.cfg.Memory - o.reserved; need > free {
-		return nil, fmt.Errorf("%d bytes of kernel memory are needed, %d of %d are free", need, free, o.cfg.Memory)
-	}
-	region := slices.Index(o.inUse, false)
-	if region < 0 {
-		region = len(o.inUse)
-		o.inUse = append(o.inUse, false)
-	}
-	entry, err := encode(c, uint32(region), o.cfg.Data)
-	if err != nil {
-		return nil, err
-	}
-	m, err := newMemory(o.inner[0], o.inner[1], len(c.Children), c.Window)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(o.words.Put(uint32(region), m.maps[0]), o.areas.Put(uint32(region), m.maps[1])); err != nil {
-		m.close()
-		return nil, fmt.Errorf("kernel: memory of an epoch: %w", err)
-	}
-	o.inUse[region] = true
-	o.reserved += need
-	o.epochs[key{port, c.Epoch}] = &epoch{memory: m, region: uint32(region), entry: entry, size: need}
+	o.epochs[key{port, c.Epoch}] = &epoch{memory: m, region: region, size: need}
 	return m, nil
 }
 
-// portKey is the key of a tree in the map of trees.
+// reserve returns a region that is free, and takes so many bytes.
+func (o *Offload) reserve(need int) (region uint32, taken int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if free := o.cfg.Memory - o.reserved; need > free {
+		return 0, 0, fmt.Errorf("%d bytes of kernel memory are needed, %d of %d are free", need, free, o.cfg.Memory)
+	}
+	at := slices.Index(o.inUse, false)
+	if at < 0 {
+		at = len(o.inUse)
+		o.inUse = append(o.inUse, false)
+	}
+	o.inUse[at] = true
+	o.reserved += need
+	return uint32(at), need, nil
+}
+
+func (o *Offload) release(region uint32, size int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inUse[region] = false
+	o.reserved -= size
+}
+
+// free gives a region back. Each removal waits until no program uses what is removed.
+func (o *Offload) free(region uint32, size int, m *memory) {
+	for _, of := range o.regions {
+		_ = of.Delete(region) // it is there, unless Install has failed
+	}
+	m.close()
+	o.release(region, size)
+}
+
+// portKey is the key of a tree in the map of ports.
 func portKey(port uint16) (k [4]byte) {
 	native := binary.NativeEndian
 	var b [2]byte
@@ -239,7 +287,7 @@ func (o *Offload) Begin(port uint16, number uint32) {
 	if e == nil {
 		return
 	}
-	if err := o.trees.Put(portKey(port), e.entry); err != nil {
+	if err := o.ports.Put(portKey(port), e.region); err != nil {
 		o.cfg.Log.Warn("an epoch is reduced by the agent, not in the kernel", slog.Uint64("epoch", uint64(number)), slog.Any("error", err))
 		return
 	}
@@ -249,7 +297,7 @@ func (o *Offload) Begin(port uint16, number uint32) {
 // cease has no packet of a tree be taken any more.
 func (o *Offload) cease(port uint16) {
 	if _, ok := o.begun[port]; ok {
-		_ = o.trees.Delete(portKey(port)) // it is there
+		_ = o.ports.Delete(portKey(port)) // it is there
 		delete(o.begun, port)
 	}
 }
@@ -276,11 +324,7 @@ func (o *Offload) retire(k key) {
 	}
 	p.add(e)
 	delete(o.epochs, k)
-	_ = o.words.Delete(e.region) // an array of maps: they are there
-	_ = o.areas.Delete(e.region)
-	e.close()
-	o.inUse[e.region] = false
-	o.reserved -= e.size
+	o.freeing.Go(func() { o.free(e.region, e.size, e.memory) }) // it takes some ten milliseconds
 }
 
 func (p *past) add(e *epoch) {
@@ -349,15 +393,16 @@ func (o *Offload) Close() {
 	o.stop()
 	<-o.done
 	o.mu.Lock()
-	defer o.mu.Unlock()
 	for k := range o.epochs {
 		o.retire(k)
 	}
+	o.mu.Unlock()
+	o.freeing.Wait()
 	for _, l := range o.links {
 		_ = l.Close() // the interface may be gone
 	}
 	clear(o.links)
-	for _, m := range []*ebpf.Map{o.trees, o.locals, o.words, o.areas} {
+	for _, m := range append(o.regions[:], o.ports, o.locals) {
 		_ = m.Close() // nothing is to be had from it any more
 	}
 	_ = o.program.Close()

@@ -2,6 +2,7 @@ package kernel_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
@@ -86,5 +87,87 @@ func TestTakesBatches(t *testing.T) {
 	r.offload.Count(r.port, &counted, nil)
 	if counted.Events["kernel-results"] != batch || counted.Events["kernel-taken"] != 4*batch {
 		t.Error(counted)
+	}
+}
+
+// probe returns child i's probe of a chunk.
+func probe(c *switchreduce.Config, i int, n uint32) []byte {
+	return packet(wire.Header{
+		Type: wire.Probe, Child: uint16(i), Group: c.Group, Epoch: c.Epoch, Cookie: c.Children[i].Cookie, Chunk: n, Lowest: c.Children[i].Lowest,
+	}, nil)
+}
+
+// types returns the types of the packets that a neighbour has got.
+func (r *rig) types(i int) (all []wire.Type) {
+	for {
+		b, _ := r.receive(r.neighbours[i])
+		if b == nil {
+			return all
+		}
+		all = append(all, wire.Type(b[0]&15))
+	}
+}
+
+// TestPassedAgain: a contribution that the program has left to the agent, and that was lost
+// on the way there, passes again when it is sent again.
+func TestPassedAgain(t *testing.T) {
+	r := newRig(t, 2)
+	c := config(2, 2, true)
+	r.install(c)
+	r.send(0, packet(sums(c, 0, 0, 4), values(4, 0)), 1<<16)
+	r.pump() // the epoch has begun
+	r.send(0, packet(sums(c, 0, 1, 4), values(4, 0)), 1<<16)
+	r.settle()
+	r.send(0, probe(c, 0, 1), 1<<16) // the agent takes the chunk over
+	r.pump()
+	r.send(1, packet(sums(c, 1, 1, 4), values(4, 0)), 1<<16)
+	r.settle()
+	if b, _ := r.receive(r.tree); b == nil {
+		t.Fatal("the agent does not get a contribution to its own chunk")
+	}
+	r.send(1, packet(sums(c, 1, 1, 4), values(4, 0)), 1<<16)
+	r.pump()
+	if got := r.types(1); !slices.Equal(got, []wire.Type{wire.Result}) {
+		t.Errorf("the child gets %v", got)
+	}
+}
+
+// TestDisagreementGivesNoResult: a chunk to which one of three members contributes another
+// operation has no result, in whatever order they come.
+func TestDisagreementGivesNoResult(t *testing.T) {
+	r := newRig(t, 3)
+	c := config(2, 3, true)
+	r.install(c)
+	r.send(0, packet(sums(c, 0, 0, 1), values(1, 0)), 1<<16)
+	r.pump() // the epoch has begun
+	for odd := range 3 {
+		for _, other := range []wire.Signature{
+			{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Int32, Elements: 1, ChunkElements: 1},
+			{Collective: wire.Barrier},
+		} {
+			number := uint32(1 + 2*odd)
+			if other.Collective == wire.Barrier {
+				number++
+			}
+			for i := range 3 {
+				h, payload := sums(c, i, number, 1), values(1, uint32(i))
+				if i == odd {
+					h.Signature, payload = other, payload[:other.PayloadSize()]
+				}
+				r.send(i, packet(h, payload), 1<<16)
+			}
+			r.settle()
+			for i := range 3 {
+				if got := r.types(i); len(got) > 0 {
+					t.Errorf("child %d differs by %v: child %d gets %v before the agent knows", odd, other.Collective, i, got)
+				}
+			}
+			r.pump()
+			for i := range 3 {
+				if got := r.types(i); len(got) == 0 || slices.Contains(got, wire.Result) {
+					t.Errorf("child %d differs by %v: child %d gets %v", odd, other.Collective, i, got)
+				}
+			}
+		}
 	}
 }

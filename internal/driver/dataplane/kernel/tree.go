@@ -20,8 +20,10 @@ const (
 )
 
 // servable reports why the program cannot reduce for an epoch.
-func servable(c *switchreduce.Config) error {
+func servable(c *switchreduce.Config, own netip.Addr) error {
 	switch {
+	case !own.IsUnspecified() && !own.Unmap().Is4():
+		return fmt.Errorf("the data address %v is none of IPv4", own)
 	case c.Protection != wire.Plain:
 		return fmt.Errorf("packets are %v", c.Protection)
 	case len(c.Children) > maxChildren:
@@ -39,8 +41,8 @@ func servable(c *switchreduce.Config) error {
 	return nil
 }
 
-// encode returns the entry of an epoch in the map of trees.
-func encode(c *switchreduce.Config, region uint32, own netip.Addr) ([]byte, error) {
+// encode returns the tree of an epoch, with its socket at a port.
+func encode(c *switchreduce.Config, port uint16, own netip.Addr) ([]byte, error) {
 	b := make([]byte, treeBytes)
 	big, native := binary.BigEndian, binary.NativeEndian
 	big.PutUint32(b, c.Group)
@@ -48,10 +50,10 @@ func encode(c *switchreduce.Config, region uint32, own netip.Addr) ([]byte, erro
 	big.PutUint32(b[8:], c.Children[0].Lowest)
 	native.PutUint32(b[12:], 2*c.Window-1)
 	native.PutUint32(b[16:], uint32(len(c.Children)))
-	native.PutUint32(b[20:], region)
+	big.PutUint16(b[20:], port)
 	native.PutUint32(b[24:], uint32(c.ChunkBytes))
 	if c.Parent.IsValid() {
-		native.PutUint16(b[28:], 1)
+		native.PutUint16(b[22:], 1)
 		from, err := source(own, c.Parent)
 		if err != nil {
 			return nil, err

@@ -143,56 +143,67 @@ static __always_inline int agrees(const struct area *a, const struct header *h)
 
 static __always_inline __u64 read_once(__u64 *p) { return *(volatile __u64 *)p; }
 
-// load puts a packet into its area. It returns 1 if it has, 0 if the area has it or a
-// newer one, -1 if the agent has to look.
+// What load returns.
+enum { BUSY = -1, HAS, LOADED, NEWER };
+
+// load puts a packet into its area, unless the area has it already, or a newer one, or is busy:
+// then the agent has to look.
 static __always_inline int load(struct batch *t, struct area *a, __u32 number, __u32 offset, __u32 size)
 {
 	__u64 was = read_once(&a->word);
 	__u32 state = (__u32)was;
 	__s32 ahead = number - NUMBER(was);
 	if (state == AREA_LOADING)
-		return -1;
-	if (state == AREA_HELD && ahead <= 0) {
-		if (ahead)
-			t->late++;
-		else
-			t->duplicate++;
-		return 0;
-	}
+		return BUSY;
+	if (state == AREA_HELD && ahead <= 0)
+		return ahead ? NEWER : HAS;
 	if (__sync_val_compare_and_swap(&a->word, was, WORD(number, AREA_LOADING)) != was)
-		return -1;
+		return BUSY;
 	if (size < HEADER || size > MAX_PACKET || bpf_skb_load_bytes(t->skb, offset, a->packet, size)) {
 		__sync_lock_test_and_set(&a->word, 0);
-		return -1;
+		return BUSY;
 	}
 	a->own = t->own;
 	a->size = size;
 	__sync_lock_test_and_set(&a->word, WORD(number, AREA_HELD));
-	return 1;
+	return LOADED;
 }
 
-// contribute notes in a slot that a child has contributed. It returns the children that
-// have, or -1 if the agent has to look, or -2 if the slot serves a newer number.
-static __always_inline int contribute(struct batch *t, __u64 *word, __u32 number)
+// lowest returns the index of the lowest bit of a set of children.
+static __always_inline __u32 lowest(__u32 set)
+{
+	__u32 one = set & -set;
+	return !!(one & 0xff00) << 3 | !!(one & 0xf0f0) << 2 | !!(one & 0xcccc) << 1 | !!(one & 0xaaaa);
+}
+
+// What contribute returns beside a set of children.
+enum { OWNED = -1, LATE = -2, DUPLICATE = -3, DISAGREES = -4 };
+
+// contribute notes in a slot that a child has contributed a packet with header h, if that is of
+// the same operation as those before. It returns the children that have contributed now.
+static __always_inline int contribute(struct batch *t, __u64 *word, __u32 number, const struct header *h)
 {
 	__u32 me = 1u << (t->neighbour & 15);
-	for (int tries = 0; tries < 16; tries++) {
-		__u64 was = read_once(word), is;
+	for (int tries = 0; tries < 8; tries++) {
+		__u64 was = read_once(word), is = WORD(number, SLOT_IN_USE | me);
 		__u32 low = (__u32)was;
 		__s32 ahead = number - NUMBER(was);
-		if (!(low & SLOT_IN_USE) || ahead > 0) {
-			is = WORD(number, SLOT_IN_USE | me);
-		} else if (ahead < 0) {
-			return -2;
-		} else {
+		if (low & SLOT_IN_USE && ahead <= 0) {
+			if (ahead)
+				return LATE;
 			if (low & SLOT_AGENT)
-				return -1;
+				return OWNED;
+			if (low & me)
+				return DUPLICATE;
+			struct area *o = area_of(t, lowest(low & 0xffff), number);
+			if (!o || !agrees(o, h))
+				return DISAGREES;
 			is = was | me;
 		}
 		if (__sync_val_compare_and_swap(word, was, is) == was)
 			return is & 0xffff;
 	}
-	return -1;
+	return OWNED;
 }
 
 // take_contribution is the step of a loop over the packets of a child's batch.
@@ -214,30 +225,21 @@ static long take_contribution(__u32 i, struct batch *t)
 	t->up = COUNT_OWNED;
 	if (loaded < 0)
 		return 1;
-	if (!loaded) {
-		t->up = 0;
-		return 0;
-	}
-	int contributed = contribute(t, word, number);
-	if (contributed == -1)
+	// Also of a packet that the area has: who has loaded it may not have come to this yet, and
+	// where the agent owns the slot it is to have it again.
+	int contributed = loaded == NEWER ? LATE : contribute(t, word, number, &h);
+	if (contributed == OWNED)
 		return 1;
+	if (contributed == DISAGREES) {
+		t->up = COUNT_ODD;
+		return 1;
+	}
 	t->up = 0;
-	if (contributed == -2) {
-		t->late++;
+	t->late += contributed == LATE;
+	t->duplicate += contributed == DUPLICATE;
+	if (contributed < 0)
 		return 0;
-	}
 	t->taken++;
-	// One of those before says what all of them say.
-	__u32 other = 0, me = t->neighbour & 15;
-	for (; other < MAX_CHILDREN && (other == me || !(contributed >> other & 1)); other++)
-		;
-	if (other < MAX_CHILDREN) {
-		struct area *o = area_of(t, other, number);
-		if (!o || !agrees(o, &h)) {
-			t->up = COUNT_ODD;
-			return 1;
-		}
-	}
 	t->completed += contributed + 1 == 1 << t->tree->children;
 	return 0;
 }
@@ -265,10 +267,12 @@ static long take_result(__u32 i, struct batch *t)
 	if (loaded < 0)
 		return 1;
 	// Who took the slot over meanwhile may not have seen the result.
-	if (loaded && read_once(word) != WORD(number, SLOT_IN_USE | all))
+	if (loaded == LOADED && read_once(word) != WORD(number, SLOT_IN_USE | all))
 		return 1;
 	t->up = 0;
-	t->completed += loaded;
+	t->completed += loaded == LOADED;
+	t->duplicate += loaded == HAS;
+	t->late += loaded == NEWER;
 	return 0;
 }
 
@@ -295,12 +299,14 @@ static long sum(__u32 i, struct batch *t)
 			if (e > greatest)
 				greatest = e;
 		}
-		if (own != greatest)
-			shift_own(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), greatest - own > 31 ? 31 : greatest - own);
+		if (own != greatest &&
+		    shift_own(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), greatest - own > 31 ? 31 : greatest - own))
+			return 1;
 	}
 	// A single vector is normalised: its truth values are 0 and 1.
-	if (t->tree->children == 1 && (t->op & 15) >= F_LAND && t->op < OP_BLOCK)
-		fold(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), (t->op & ~15) | F_LOR);
+	if (t->tree->children == 1 && (t->op & 15) >= F_LAND && t->op < OP_BLOCK &&
+	    fold(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), (t->op & ~15) | F_LOR))
+		return 1;
 	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
 		if (c >= t->tree->children)
 			break;
@@ -311,9 +317,10 @@ static long sum(__u32 i, struct batch *t)
 			return 1;
 		if (t->op == OP_BLOCK) {
 			__s32 e = ((struct header *)a->packet)->exponent, shift = greatest - e;
-			sum_shifted(t->skb, offset + HEADER, size, a, shift > 31 ? 31 : shift);
-		} else if (t->op != OP_NONE) {
-			fold(t->skb, offset + HEADER, size, a, t->op);
+			if (sum_shifted(t->skb, offset + HEADER, size, a, shift > 31 ? 31 : shift))
+				return 1;
+		} else if (t->op != OP_NONE && fold(t->skb, offset + HEADER, size, a, t->op)) {
+			return 1;
 		}
 	}
 	struct header *h = (void *)(long)t->skb->data + offset;
@@ -440,6 +447,28 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	struct batch t = {.skb = skb};
 	if (skb->protocol != bpf_htons(ETH_P_IP) || skb->vlan_present || skb->pkt_type != 0) // PACKET_HOST
 		return UP;
+	// Most packets are none of a tree: they are not touched.
+	struct {
+		struct iphdr ip;
+		struct udphdr udp;
+	} head;
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, &head, sizeof head) || head.ip.version != 4 || head.ip.ihl != 5 ||
+	    head.ip.protocol != IPPROTO_UDP || head.ip.frag_off & bpf_htons(0x3fff))
+		return UP;
+	__u32 port = head.udp.dest, zero = 0, *found = bpf_map_lookup_elem(&ports, &port);
+	if (!found)
+		return UP;
+	__u32 region = *(volatile __u32 *)found;
+	void *epoch = bpf_map_lookup_elem(&trees, &region);
+	t.words = bpf_map_lookup_elem(&words, &region);
+	t.areas = bpf_map_lookup_elem(&areas, &region);
+	if (!epoch || !t.words || !t.areas)
+		return UP;
+	t.tree = bpf_map_lookup_elem(epoch, &zero);
+	t.own = head.ip.daddr;
+	t.port = head.udp.dest;
+	if (!t.tree || t.tree->port != t.port || !bpf_map_lookup_elem(&locals, &t.own))
+		return UP;
 	if (skb->data_end - skb->data < FIRST + HEADER && (skb->len < FIRST + HEADER || bpf_skb_pull_data(skb, FIRST + HEADER)))
 		return UP;
 	struct ethhdr *eth = (void *)(long)skb->data;
@@ -448,16 +477,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	struct header *h = (void *)(udp + 1);
 	if ((void *)(h + 1) > (void *)(long)skb->data_end)
 		return UP;
-	if (ip->version != 4 || ip->ihl != 5 || ip->protocol != IPPROTO_UDP || ip->frag_off & bpf_htons(0x3fff) ||
-	    bpf_ntohs(ip->tot_len) + ETH_HLEN != skb->len || bpf_ntohs(udp->len) + UDP_AT != skb->len)
-		return UP;
-	__u32 port = udp->dest;
-	t.tree = bpf_map_lookup_elem(&trees, &port);
-	if (!t.tree)
-		return UP;
-	t.own = ip->daddr;
-	t.port = udp->dest;
-	if (!bpf_map_lookup_elem(&locals, &t.own))
+	if (bpf_ntohs(ip->tot_len) + ETH_HLEN != skb->len || bpf_ntohs(udp->len) + UDP_AT != skb->len)
 		return UP;
 
 	t.total = skb->len - FIRST;
@@ -492,10 +512,6 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	if (ip->saddr != from->addr || udp->source != from->port || !same_cookie(h->cookie, from->cookie))
 		return UP;
 
-	t.words = bpf_map_lookup_elem(&words, &t.tree->region);
-	t.areas = bpf_map_lookup_elem(&areas, &t.tree->region);
-	if (!t.words || !t.areas)
-		return UP;
 	int is_result = t.neighbour == t.tree->children;
 	if (is_result)
 		bpf_loop(count, take_result, &t, 0);
@@ -520,7 +536,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	if (!is_result) {
 		bpf_loop(count, sum, &t, 0);
 		if (t.completed)
-			return TAKEN; // cannot be: all was checked
+			return TAKEN; // lost; cannot be: all was checked
 	}
 	if (!is_result && t.tree->has_parent) {
 		add(&t, COUNT_PARTIALS, count);

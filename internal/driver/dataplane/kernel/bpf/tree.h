@@ -56,9 +56,10 @@ struct tree {
 	__be32 lowest;  // lowest rank beneath the switch
 	__u32 mask;     // of a chunk's number: 2W - 1
 	__u32 children; // how many
-	__u32 region;   // index of its memory
-	__u32 chunk;    // bytes of the largest payload
+	__be16 port;    // of the tree's socket
 	__u16 has_parent;
+	__u32 chunk;  // bytes of the largest payload
+	__be16 spare;
 	__be16 index; // child index of this switch at its parent
 	struct neighbour parent;
 	struct neighbour child[MAX_CHILDREN];
@@ -89,12 +90,31 @@ enum {
 	TRAFFIC_COUNTS,
 };
 
-// trees by UDP port, in network byte order.
+// regions of trees whose packets are taken, by UDP port, in network byte order. The memory of
+// an entry may be another's at any moment: what it leads to is checked.
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_TREES);
 	__type(key, __u32);
-	__type(value, struct tree);
+	__type(value, __u32);
+} ports SEC(".maps");
+
+// A region is the memory of an epoch: trees, words and areas of an index. The kernel waits for
+// programs that are under way before it returns to the agent that has removed one of them, and
+// the agent uses the index again only afterwards. So all that a program finds by one index
+// belongs together.
+
+// trees[region]: the epoch, which does not change.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, MAX_TREES);
+	__type(key, __u32);
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__uint(max_entries, 1);
+		__type(key, __u32);
+		__uint(value_size, sizeof(struct tree));
+	});
 } trees SEC(".maps");
 
 // locals are this switch's addresses.
