@@ -22,6 +22,10 @@ func newCosts() *cobra.Command {
 	return onLinux("costs", "Fit the cost model of collectives to a fabric")
 }
 
+func newScalingMeasure() *cobra.Command {
+	return onLinux("measure", "Measure the costs of packets on this machine")
+}
+
 func newPingpong() *cobra.Command {
 	return onLinux("pingpong", "Time messages between two hosts with several rails")
 }

@@ -39,7 +39,7 @@ standard error. The exit status is 1 if a result is wrong.`,
 		SilenceUsage:  true,
 		SilenceErrors: true, // main writes them
 	}
-	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newCosts(), newPingpong(), newBandwidth(), newRails(), newRevoke(), newReport(), newNode(), newMembership(), newGroups(), newPlan())
+	root.AddCommand(newEmbedded(), newRun(), newFabric(), newPeers(), newCosts(), newPingpong(), newBandwidth(), newRails(), newRevoke(), newReport(), newNode(), newMembership(), newGroups(), newPlan(), newScaling())
 	return process.Root(root)
 }
 

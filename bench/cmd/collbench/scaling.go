@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/scaling"
+	"github.com/tributary-fabric/tributary/internal/whole/command/process"
+)
+
+func newScaling() *cobra.Command {
+	c := scaling.DefaultConfig()
+	var format, plots, costs, against string
+	cmd := &cobra.Command{
+		Use:   "scaling",
+		Short: "Simulate allreduces of up to 65,536 hosts, with costs that were measured",
+		Long: `scaling simulates allreduces packet by packet, with the cores that ship: in
+namespaces on two processors, beside what was measured there, and in data centres with
+switches that reduce in hardware, beside the best algorithm of hosts and SHARP's
+published figures. docs/scaling.md explains the model and the figures. It takes about
+half a minute.`,
+		Example: `  collbench scaling
+  collbench scaling --plots docs/scaling
+  collbench scaling measure > costs.json; collbench scaling --costs costs.json --against peers.json`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.IntSliceVar(&c.Hosts, "hosts", c.Hosts, "`numbers` of hosts")
+	flags.IntSliceVar(&c.Bytes, "bytes", c.Bytes, "`bytes` of each member's vector")
+	flags.IntVar(&c.Ports, "ports", c.Ports, "`ports` of each switch of the fat-tree, which has so many cubed and divided by four hosts at most")
+	flags.StringVar(&costs, "costs", "", "`file` of costs as the command measure writes them; by default those of docs/scaling.md")
+	flags.StringVar(&against, "against", "", "`file` of collbench peers --format json, with whose rows the model is compared; by default those of docs/benchmarks.md")
+	flags.StringVar(&plots, "plots", "", "`directory` for plots")
+	process.OneOf(cmd, &format, "format", "output `format`: text, markdown or json", "text", "markdown", "json")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if costs != "" {
+			text, err := os.ReadFile(costs)
+			if err != nil {
+				return err
+			}
+			if err := json.Unmarshal(text, &c.Costs); err != nil {
+				return fmt.Errorf("costs of %s: %w", costs, err)
+			}
+		}
+		if against != "" {
+			f, err := os.Open(against)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if c.Table, err = scaling.ReadTable(f); err != nil {
+				return fmt.Errorf("rows of %s: %w", against, err)
+			}
+		}
+		report, err := scaling.Make(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		if plots != "" {
+			if err := report.Plot(plots); err != nil {
+				return err
+			}
+		}
+		switch format {
+		case "json":
+			e := json.NewEncoder(cmd.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(report)
+		case "markdown":
+			_, err := cmd.OutOrStdout().Write(report.Markdown())
+			return err
+		}
+		return report.Text(cmd.OutOrStdout())
+	}
+	cmd.AddCommand(newScalingMeasure(), newScalingLook())
+	return cmd
+}
+
+// newScalingLook is a process that looks for packets, among others.
+func newScalingLook() *cobra.Command {
+	return &cobra.Command{
+		Use: "look", Short: "Look for packets", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ns, err := scaling.Look(300 * time.Millisecond)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), ns)
+			return err
+		},
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tributary-fabric/tributary/bench/scaling"
+)
+
+func newScalingMeasure() *cobra.Command {
+	var prefix string
+	var rounds int
+	cmd := &cobra.Command{
+		Use:   "measure",
+		Short: "Measure the costs of packets on this machine (as root)",
+		Long: `measure measures what sending, receiving and reducing packets costs a processor of
+this machine, in a lab of two namespaces, and writes it as JSON.`,
+		Example: "  collbench scaling measure > costs.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			own, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			c, err := scaling.Measure(cmd.Context(), prefix, rounds, func(ctx context.Context) *exec.Cmd {
+				return exec.CommandContext(ctx, own, "scaling", "look")
+			})
+			if err != nil {
+				return err
+			}
+			e := json.NewEncoder(cmd.OutOrStdout())
+			e.SetIndent("", "  ")
+			return e.Encode(c)
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "prefix", "cbc", "`prefix` of the namespaces' names")
+	cmd.Flags().IntVar(&rounds, "rounds", 9, "`number` of rounds, of which the middle counts")
+	return cmd
+}

@@ -1,0 +1,76 @@
+package scaling
+
+import (
+	"slices"
+	"time"
+)
+
+// Cost is the processor time of work, in nanoseconds: of a call, and for each packet and byte
+// in it.
+type Cost struct {
+	Call   float64 `json:"call"`
+	Packet float64 `json:"packet"`
+	Byte   float64 `json:"byte"`
+}
+
+// of returns the time of one call with so many packets and bytes.
+func (c Cost) of(packets, bytes int) time.Duration {
+	return time.Duration(c.Call + c.Packet*float64(packets) + c.Byte*float64(bytes))
+}
+
+// times returns what several calls of that cost.
+func (c Cost) times(calls, packets, bytes int) time.Duration {
+	return time.Duration(c.Call*float64(calls) + c.Packet*float64(packets) + c.Byte*float64(bytes))
+}
+
+// Costs are what a host, or a switch in software, spends its processor on. A train is
+// packets of one destination that a system call sends, and another receives, as one.
+type Costs struct {
+	Taken string `json:"taken"` // when, and on what
+
+	Send      Cost    `json:"send"`      // of a train, with the way through a veth pair to the receiver's socket
+	Receive   Cost    `json:"receive"`   // of a train that is there
+	Look      float64 `json:"look"`      // ns: sched_yield to another process and back, and a receive that finds nothing
+	Wake      float64 `json:"wake"`      // ns: from a packet for a process that sleeps until that runs
+	Cold      float64 `json:"cold"`      // ns: what a packet's receipt and sending cost more when the caches hold something else
+	Aggregate Cost    `json:"aggregate"` // of a step of switchreduce.Core, by packets that come
+	Session   Cost    `json:"session"`   // of a step of session.Session, by results that come and contributions that go
+	Reduce    float64 `json:"reduce"`    // ns for each byte that a host adds to a vector
+}
+
+// numbers returns all that is measured.
+func (c *Costs) numbers() (all []*float64) {
+	for _, part := range []*Cost{&c.Send, &c.Receive, &c.Aggregate, &c.Session} {
+		all = append(all, &part.Call, &part.Packet, &part.Byte)
+	}
+	return append(all, &c.Look, &c.Wake, &c.Cold, &c.Reduce)
+}
+
+// middle returns the median of each cost.
+func middle(all []Costs) (c Costs) {
+	for i, to := range c.numbers() {
+		values := make([]float64, len(all))
+		for j := range all {
+			values[j] = *all[j].numbers()[i]
+		}
+		slices.Sort(values)
+		*to = values[len(values)/2]
+	}
+	return c
+}
+
+// Measured returns what Measure found on the machine of docs/scaling.md.
+func Measured() Costs { return measured }
+
+// Bypass returns stated costs of hosts with a network card that user space drives, and whose
+// messages cost the processor nothing for each byte: 150 ns to post a message and 150 ns to
+// take one. With the cards and cable of Hardware, 0.6 us pass between two hosts that a cable joins, which is
+// what such cards are sold with. They are no measurement.
+func Bypass() Costs {
+	return Costs{
+		Taken: "stated",
+		Send:  Cost{Call: 150}, Receive: Cost{Call: 150},
+		Look:   50,
+		Reduce: measured.Reduce,
+	}
+}

@@ -1,0 +1,217 @@
+package scaling
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/internal/sim"
+)
+
+// A player is a host that takes part in an allreduce by messages, with a processor of its own. Its
+// network is the tree's, with as many links upward from each switch as downward, and no two
+// messages on one of them: links of hosts alone are shared. Copies cost nothing, and long
+// messages need no word before them, which favours hosts.
+type player struct {
+	f    *players
+	rank int
+	next func() (*schedule.Round, bool)
+	stop func()
+
+	free    core.Time     // when the processor has done what it has to do
+	arrived map[int][]int // messages from a peer that nobody has asked for yet, by the bytes of each
+	partial map[int]int   // bytes of the message from a peer that is coming
+	missing map[int][]int // messages that the round waits for
+	open    int           // how many
+	locals  int           // bytes that the round reduces
+	inRound bool
+	wake    core.Time // Deadline
+	ended   core.Time // core.Never: it has not
+}
+
+// players is a simulation of them.
+type players struct {
+	model *Model
+	shape Shape
+	world *sim.World
+	up    []port
+	down  []port
+	later time.Duration
+}
+
+// By simulates an allreduce of bytes by an algorithm of hosts among the members of a shape, and returns
+// the time of the slowest member.
+func (m Model) By(a schedule.Algorithm, s Shape, bytes int) (time.Duration, error) {
+	if err := errors.Join(m.Validate(), s.Validate()); err != nil {
+		return 0, err
+	}
+	n := s.Hosts()
+	w, err := sim.New(sim.Config{Seed: 1, Budget: 1 << 40})
+	if err != nil {
+		return 0, err
+	}
+	f := &players{model: &m, shape: s, world: w, up: make([]port, n), down: make([]port, n)}
+	w.Intercept(f.fate)
+	all := make([]*player, n)
+	for rank := range all {
+		c := &schedule.Call{Collective: schedule.Allreduce, Rank: rank, Size: n, Width: 4, Count: bytes / 4, Segment: schedule.SegmentBytes}
+		if err := c.Validate(); err != nil {
+			return 0, err
+		}
+		made, err := schedule.Make(c, a)
+		if err != nil {
+			return 0, err
+		}
+		p := &player{f: f, rank: rank, arrived: map[int][]int{}, partial: map[int]int{}, missing: map[int][]int{}, wake: core.Never, ended: core.Never}
+		p.next, p.stop = iter.Pull(made.Rounds)
+		defer p.stop()
+		all[rank] = p
+		w.Add("", p)
+	}
+	for rank := range all {
+		w.Command(sim.NodeID(rank), begin{})
+	}
+	if err := w.Run(); err != nil {
+		return 0, err
+	}
+	last := core.Time(0)
+	for rank, p := range all {
+		if p.ended == core.Never {
+			return 0, fmt.Errorf("%w: %v does not end at rank %d", ErrResult, a, rank)
+		}
+		last = max(last, p.ended)
+	}
+	return last.Sub(0), nil
+}
+
+// Deadline implements sim.Node.
+func (p *player) Deadline() core.Time { return p.wake }
+
+// Step implements sim.Node.
+func (p *player) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
+	for i := range batch {
+		if d := &batch[i]; d.Kind == sim.Datagram {
+			p.take(now, d)
+		}
+	}
+	p.wake = core.Never
+	for p.ended == core.Never && p.open == 0 {
+		if p.free > now { // the round ends when the processor has done its part
+			p.wake = p.free
+			return
+		}
+		if p.locals > 0 {
+			p.work(now, time.Duration(float64(p.locals)*p.f.model.Costs.Reduce))
+			p.locals = 0
+			continue
+		}
+		round, ok := p.next()
+		if !ok {
+			p.ended = now
+			return
+		}
+		p.begin(now, round, h)
+	}
+}
+
+// work occupies the processor, and returns when that ends.
+func (p *player) work(now core.Time, d time.Duration) core.Time {
+	p.free = max(p.free, now).Add(d)
+	return p.free
+}
+
+// begin sends what a round sends, and notes what it waits for.
+func (p *player) begin(now core.Time, round *schedule.Round, h sim.Handle) {
+	for _, t := range round.Recvs {
+		if got := p.arrived[t.Peer]; len(got) > 0 {
+			p.arrived[t.Peer] = got[1:]
+			continue
+		}
+		p.missing[t.Peer] = append(p.missing[t.Peer], t.Size)
+		p.open++
+	}
+	for _, t := range round.Sends {
+		p.send(now, t.Peer, t.Size, h)
+	}
+	for _, l := range round.Locals {
+		if !l.IsCopy() {
+			p.locals += l.To.Size
+		}
+	}
+}
+
+// send sends a message in trains.
+func (p *player) send(now core.Time, to, bytes int, h sim.Handle) {
+	m := p.f.model
+	for _, n := range m.trainsOf(bytes) {
+		at := p.work(now, m.Costs.Send.of(m.packets(n), n))
+		bytes -= n
+		p.f.later = at.Sub(now)
+		var word [12]byte
+		binary.LittleEndian.PutUint64(word[:], uint64(n))
+		if bytes == 0 {
+			word[8] = 1 // the message's last
+		}
+		h.Send(0, sim.Addr{Node: sim.NodeID(to)}, word[:], nil)
+	}
+}
+
+// take takes a train.
+func (p *player) take(now core.Time, d *sim.Delivery) {
+	n, from := int(binary.LittleEndian.Uint64(d.Bytes)), int(d.From.Node)
+	m := p.f.model
+	p.work(now, m.Costs.Receive.of(m.packets(n), n))
+	if p.partial[from] += n; d.Bytes[8] == 0 {
+		return
+	}
+	n = p.partial[from]
+	p.partial[from] = 0
+	if waits := p.missing[from]; len(waits) > 0 {
+		p.missing[from] = waits[1:]
+		p.open--
+		return
+	}
+	p.arrived[from] = append(p.arrived[from], n)
+}
+
+// packets returns how many carry so many bytes of a message, and trainsOf the bytes of its trains.
+func (m *Model) packets(bytes int) int { return max(1, (bytes+m.Chunk-1)/m.Chunk) }
+
+func (m *Model) trainsOf(bytes int) (all []int) {
+	most := m.Chunk * max(1, min(m.Train, trainBytes/m.Chunk))
+	for ; bytes > most; bytes -= most {
+		all = append(all, most)
+	}
+	return append(all, bytes)
+}
+
+func (f *players) fate(_ sim.Kind, from, to sim.Addr, word []byte, fate *sim.Fate) {
+	bytes := int(binary.LittleEndian.Uint64(word))
+	now := picoseconds(f.world.Now())
+	hops := f.shape.between(int(from.Node), int(to.Node))
+	arrives := f.model.crosses(&f.up[from.Node], &f.down[to.Node], now+1000*int64(f.later), bytes, hops)
+	fate.Delay = time.Duration((arrives - now + 999) / 1000)
+}
+
+// crosses returns when a train that is sent at a time has reached its receiver's memory, in
+// picoseconds: over the sender's link, some switches, and the receiver's link.
+func (m *Model) crosses(up, down *port, at int64, bytes, hops int) int64 {
+	n := &m.Network
+	packet := min(bytes, m.Chunk)
+	first, last := up.departure(n, at+1000*int64(n.Card), m.frames(bytes, m.Chunk))
+	each := n.serial(n.Least)
+	if !n.CutThrough {
+		each = n.serial(m.frame(packet))
+	}
+	latency := int64(0)
+	if m.Pipeline != nil {
+		latency = 1000 * int64(m.Pipeline.Forward)
+	}
+	ahead := int64(hops) * (1000*int64(n.Cable) + each + latency)
+	_, until := down.departure(n, first+ahead, m.frames(bytes, m.Chunk))
+	return max(until, last+ahead) + 1000*int64(n.Cable+n.Card)
+}

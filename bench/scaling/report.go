@@ -1,0 +1,284 @@
+package scaling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// Config says what a report has.
+type Config struct {
+	Costs Costs   // of hosts with kernel sockets
+	Hosts []int   // of the fat-tree of Ports
+	Rates []int64 // bit/s of links
+	Bytes []int   // of vectors
+	Ports int     // of a switch
+	Table []Timed
+}
+
+// DefaultConfig returns what docs/scaling.md shows.
+func DefaultConfig() Config {
+	return Config{
+		Costs: Measured(), Hosts: []int{128, 1024, 16384, 65536}, Rates: []int64{100e9, 400e9},
+		Bytes: []int{8, 4096, 64 << 10, 1 << 20, 16 << 20}, Ports: 64, Table: NamespaceTable(),
+	}
+}
+
+// Timed is a row of the namespace table: 8 hosts, 2 leaves and 2 spines in namespaces.
+type Timed struct {
+	Bytes  int           `json:"bytes"`
+	Rate   int64         `json:"rate"` // bit/s; 0: unshaped
+	Median time.Duration `json:"median"`
+}
+
+// NamespaceTable returns the medians of docs/benchmarks.md.
+func NamespaceTable() []Timed {
+	us := time.Microsecond
+	return []Timed{
+		{8, 200e6, 113 * us}, {64 << 10, 200e6, 2670 * us}, {1 << 20, 200e6, 44200 * us}, {16 << 20, 200e6, 712000 * us},
+		{8, 0, 120 * us}, {64 << 10, 0, 332 * us}, {1 << 20, 0, 3590 * us}, {16 << 20, 0, 50800 * us},
+	}
+}
+
+// Reproduced is a row of the table beside what the model gives.
+type Reproduced struct {
+	Timed
+	Simulated time.Duration `json:"simulated"`
+	Off       float64       `json:"off"` // share by which it differs
+	Reached   bool          `json:"reached"`
+}
+
+// reproduceLimit is how much a row may differ.
+const reproduceLimit = 0.15
+
+// The ends of a collective.
+const (
+	Sockets = "kernel sockets"
+	Cards   = "kernel bypass"
+)
+
+// Row is an allreduce in a data centre.
+type Row struct {
+	Ends       string        `json:"ends"`
+	Hosts      int           `json:"hosts"`
+	Shape      Shape         `json:"shape"`
+	Rate       int64         `json:"rate"`
+	CutThrough bool          `json:"cut_through"`
+	Bytes      int           `json:"bytes"`
+	Tree       time.Duration `json:"tree"`
+	Share      float64       `json:"share"` // of a link: the vector's bits in that time
+	Algorithm  string        `json:"algorithm"`
+	HostTime   time.Duration `json:"host_time"` // by the best algorithm of hosts
+}
+
+// Published is what others have measured, beside the model with their network.
+type Published struct {
+	Bytes     int           `json:"bytes"`
+	ByHosts   time.Duration `json:"by_hosts"`
+	BySharp   time.Duration `json:"by_sharp"`
+	ModelHost time.Duration `json:"model_host"`
+	ModelTree time.Duration `json:"model_tree"`
+}
+
+// Software is a tree of switches that reduce in programs, each with a processor of its own.
+type Software struct {
+	Hosts int           `json:"hosts"`
+	Rate  int64         `json:"rate"`
+	Bytes int           `json:"bytes"`
+	Tree  time.Duration `json:"tree"`
+	Share float64       `json:"share"`
+}
+
+// Report is all of it.
+type Report struct {
+	Costs        Costs        `json:"costs"`
+	Reproduction []Reproduced `json:"reproduction"`
+	Rows         []Row        `json:"rows"`
+	Published    []Published  `json:"published"`
+	Software     []Software   `json:"software"`
+}
+
+// Make simulates everything, on all processors.
+func Make(ctx context.Context, c Config) (*Report, error) {
+	r := &Report{Costs: c.Costs}
+	var jobs []func() error
+	r.Reproduction = make([]Reproduced, len(c.Table))
+	for i, row := range c.Table {
+		jobs = append(jobs, func() (err error) { r.Reproduction[i], err = Reproduce(c.Costs, row); return err })
+	}
+	shapes := map[int]Shape{}
+	for _, hosts := range c.Hosts {
+		s, err := Planned(c.Ports, hosts)
+		if err != nil {
+			return nil, err
+		}
+		shapes[hosts] = s
+	}
+	r.Rows = c.rows(shapes)
+	first := map[string]int{} // trees of one depth take one time
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		key := fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.CutThrough, row.Bytes)
+		if _, done := first[key]; !done {
+			first[key] = i
+			jobs = append(jobs, func() error { return row.simulate(c.Costs) })
+		}
+	}
+	r.Published = make([]Published, len(published))
+	for i, p := range published {
+		jobs = append(jobs, func() (err error) { r.Published[i], err = p.beside(); return err })
+	}
+	r.Software = c.software()
+	for i := range r.Software {
+		jobs = append(jobs, func() error { return r.Software[i].simulate(c.Costs, shapes[r.Software[i].Hosts]) })
+	}
+	if err := inParallel(ctx, jobs); err != nil {
+		return nil, err
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		row.Tree = r.Rows[first[fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.CutThrough, row.Bytes)]].Tree
+		row.Share = share(row.Bytes, row.Tree, row.Rate)
+		a, t := modelOf(c.Costs, row).Best(row.Shape, row.Bytes)
+		row.Algorithm, row.HostTime = a.String(), t
+	}
+	return r, nil
+}
+
+// inParallel runs jobs on all processors until one fails.
+func inParallel(ctx context.Context, jobs []func() error) error {
+	next := make(chan func() error)
+	var mu sync.Mutex
+	var failed error
+	var w sync.WaitGroup
+	for range runtime.NumCPU() {
+		w.Go(func() {
+			for job := range next {
+				if err := errors.Join(ctx.Err(), job()); err != nil {
+					mu.Lock()
+					failed = errors.Join(failed, err)
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	for _, job := range jobs {
+		next <- job
+	}
+	close(next)
+	w.Wait()
+	return failed
+}
+
+// Reproduce simulates a row of the namespace table.
+func Reproduce(c Costs, row Timed) (Reproduced, error) {
+	r := Reproduced{Timed: row}
+	times := 21
+	if row.Bytes > 1<<20 {
+		times = 1
+	} else if row.Bytes > 64<<10 {
+		times = 5
+	}
+	got, err := Run{Model: Namespaces(c, row.Rate), Shape: Shape{4, 2}, Bytes: row.Bytes, Times: times}.Simulate()
+	if err != nil {
+		return r, fmt.Errorf("%d bytes at %d bit/s in namespaces: %w", row.Bytes, row.Rate, err)
+	}
+	r.Simulated = got.Median()
+	r.Off = float64(r.Simulated)/float64(row.Median) - 1
+	r.Reached = r.Off <= reproduceLimit && r.Off >= -reproduceLimit
+	return r, nil
+}
+
+// rows returns the rows without their figures.
+func (c *Config) rows(shapes map[int]Shape) (all []Row) {
+	for _, ends := range []string{Cards, Sockets} {
+		for _, hosts := range c.Hosts {
+			for _, rate := range c.Rates {
+				for _, cut := range []bool{true, false} {
+					for _, bytes := range c.Bytes {
+						all = append(all, Row{Ends: ends, Hosts: hosts, Shape: shapes[hosts], Rate: rate, CutThrough: cut, Bytes: bytes})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// What hosts put into a packet: as much as fits the MTU of a card, and of Ethernet.
+const (
+	cardChunk   = 4096
+	socketChunk = 1432
+)
+
+// modelOf returns the model of a row.
+func modelOf(c Costs, r *Row) Model {
+	if r.Ends == Cards {
+		return Hardware(Bypass(), r.Rate, r.CutThrough, cardChunk)
+	}
+	return Hardware(c, r.Rate, r.CutThrough, socketChunk)
+}
+
+func (r *Row) simulate(c Costs) error {
+	got, err := Run{Model: modelOf(c, r), Shape: r.Shape, Bytes: r.Bytes, Times: 1, Fold: true}.Simulate()
+	if err != nil {
+		return fmt.Errorf("%d bytes over %d hosts: %w", r.Bytes, r.Hosts, err)
+	}
+	r.Tree = got.Median()
+	return nil
+}
+
+// share returns the part of a link's rate at which a vector was reduced.
+func share(bytes int, t time.Duration, rate int64) float64 {
+	return float64(bytes) * 8 / t.Seconds() / float64(rate)
+}
+
+// published are SHARP's figures at 128 hosts: Graham and others, "Scalable Hierarchical Aggregation Protocol
+// (SHArP)", COMHPC 2016, on a Switch-IB 2 of 100 Gbit/s.
+var published = []Published{
+	{Bytes: 8, ByHosts: 6010 * time.Nanosecond, BySharp: 2830 * time.Nanosecond},
+	{Bytes: 4096, ByHosts: 46930 * time.Nanosecond, BySharp: 14480 * time.Nanosecond},
+}
+
+// SharpBandwidth is the share of the network's bandwidth that an allreduce of long vectors takes by
+// streaming aggregation: Graham and others, "SHARP Streaming-Aggregation", ISC 2020, on HDR.
+const SharpBandwidth = 0.95
+
+// beside gives the model their network: 90 ns in a switch that forwards, as a Switch-IB 2 is sold with.
+func (p Published) beside() (Published, error) {
+	m := Hardware(Bypass(), 100e9, true, cardChunk)
+	m.Pipeline.Forward = 90 * time.Nanosecond
+	s := Shape{32, 4}
+	got, err := Run{Model: m, Shape: s, Bytes: p.Bytes, Times: 1, Fold: true}.Simulate()
+	if err != nil {
+		return p, err
+	}
+	p.ModelTree = got.Median()
+	_, p.ModelHost = m.Best(s, p.Bytes)
+	return p, nil
+}
+
+// software returns rows for the fewest hosts, without their figures.
+func (c *Config) software() (all []Software) {
+	for _, bytes := range c.Bytes {
+		if bytes <= 1<<20 {
+			all = append(all, Software{Hosts: c.Hosts[0], Rate: c.Rates[0], Bytes: bytes})
+		}
+	}
+	return all
+}
+
+func (s *Software) simulate(c Costs, shape Shape) error {
+	m := Hardware(c, s.Rate, false, socketChunk)
+	m.Pipeline = nil
+	got, err := Run{Model: m, Shape: shape, Bytes: s.Bytes, Times: 1, Fold: true}.Simulate()
+	if err != nil {
+		return fmt.Errorf("%d bytes over switches in software: %w", s.Bytes, err)
+	}
+	s.Tree = got.Median()
+	s.Share = share(s.Bytes, s.Tree, s.Rate)
+	return nil
+}
