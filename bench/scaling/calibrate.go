@@ -24,7 +24,7 @@ type point struct {
 	took           float64
 }
 
-var errFit = errors.New("too few measurements to tell calls, packets and bytes apart")
+var errFit = errors.New("too few measurements to distinguish calls, packets and bytes")
 
 // fit returns the cost whose relative errors have the least sum of squares, without negative parts.
 func fit(all []point) (Cost, error) {
@@ -156,7 +156,7 @@ func newBench(children, size int) *switchreduce.Core {
 	return core
 }
 
-// aggregateStep times a step that takes a train from each child and answers all of them.
+// aggregateStep times a step that takes a batch from each child and answers all of them.
 func aggregateStep(n, size int) (p point, err error) {
 	agg := newBench(benchChildren, size)
 	packet := wire.HeaderSize + size
@@ -166,13 +166,13 @@ func aggregateStep(n, size int) (p point, err error) {
 	out := switchreduce.Output{TakesBatches: true}
 	var times []float64
 	var next uint32
-	trains := make([][]byte, benchChildren)
-	for i := range trains {
-		trains[i] = make([]byte, n*packet)
+	batches := make([][]byte, benchChildren)
+	for i := range batches {
+		batches[i] = make([]byte, n*packet)
 	}
 	for round := range coreRounds {
 		in := make([]switchreduce.Input, 0, benchChildren)
-		for i, t := range trains {
+		for i, t := range batches {
 			for k := range n {
 				h.Child, h.Lowest, h.Chunk = uint16(i), uint32(i), next+uint32(k)
 				h.Put(t[k*packet:])
@@ -191,7 +191,7 @@ func aggregateStep(n, size int) (p point, err error) {
 	return point{benchChildren * n, benchChildren * n * packet, quartile(times)}, nil
 }
 
-// sessionStep times a step that takes a train of results and sends as many contributions, of a
+// sessionStep times a step that takes a batch of results and sends as many contributions, of a
 // vector that no cache holds.
 func sessionStep(n, size int) (p point, err error) {
 	m, err := session.New(session.Config{ChunkBytes: max(size, switchreduce.MinChunk), Window: benchWindow}, 0)
@@ -219,9 +219,9 @@ func sessionStep(n, size int) (p point, err error) {
 		if len(waiting) < n {
 			break
 		}
-		train := slices.Concat(waiting[:n]...)
+		batch := slices.Concat(waiting[:n]...)
 		waiting = waiting[n:]
-		in := []session.Input{{From: child(9), Packet: train, Size: wire.HeaderSize + chunk}}
+		in := []session.Input{{From: child(9), Packet: batch, Size: wire.HeaderSize + chunk}}
 		out.Reset()
 		now = now.Add(time.Microsecond)
 		begun := time.Now()

@@ -25,7 +25,7 @@ import (
 // Measure measures costs on this machine, as root, in a lab of one host and one switch, in rounds of
 // which the middle of each cost counts. other returns a command whose process calls Look and prints its
 // result: looks are measured among several processes. Times are of the process alone, where the
-// kernel can tell, or those that a quarter of the calls take at most: so a machine that does other
+// kernel knows them, or those that a quarter of the calls take at most: so a machine that does other
 // things changes them little.
 func Measure(ctx context.Context, prefix string, rounds int, other func(context.Context) *exec.Cmd) (c Costs, err error) {
 	lab, err := netlab.Build(netlab.Config{Prefix: prefix, HostsPerLeaf: 1, Leaves: 1})
@@ -48,8 +48,8 @@ func Measure(ctx context.Context, prefix string, rounds int, other func(context.
 
 // measure is one round.
 func measure(ctx context.Context, lab *netlab.Lab, other func(context.Context) *exec.Cmd) (c Costs, err error) {
-	if err := c.measureTrains(lab); err != nil {
-		return c, fmt.Errorf("trains: %w", err)
+	if err := c.measureBatches(lab); err != nil {
+		return c, fmt.Errorf("batches: %w", err)
 	}
 	if c.Look, err = looks(ctx, other); err != nil {
 		return c, fmt.Errorf("looks: %w", err)
@@ -71,15 +71,15 @@ func measure(ctx context.Context, lab *netlab.Lab, other func(context.Context) *
 	return c, nil
 }
 
-// measureTrains measures on all processors at once: what they share counts then, too.
-func (c *Costs) measureTrains(lab *netlab.Lab) error {
-	all, err := together(runtime.NumCPU(), func() (trainTimes, error) {
+// measureBatches measures on all processors at once: what they share counts then, too.
+func (c *Costs) measureBatches(lab *netlab.Lab) error {
+	all, err := together(runtime.NumCPU(), func() (batchTimes, error) {
 		e, err := endsOf(lab, transport.Config{Batches: true})
 		if err != nil {
-			return trainTimes{}, err
+			return batchTimes{}, err
 		}
 		defer e.close()
-		return e.trains()
+		return e.batches()
 	})
 	if err != nil {
 		return err
@@ -146,11 +146,11 @@ const patience = 5 * time.Second
 // coldBytes is memory that no cache of a processor holds next to others.
 const coldBytes = 16 << 20
 
-// trains times system calls that send and receive trains, and those of one packet when the caches hold
+// batches times system calls that send and receive batches, and those of one packet when the caches hold
 // something else.
-func (e *ends) trains() (t trainTimes, err error) {
+func (e *ends) batches() (t batchTimes, err error) {
 	from := make([]byte, coldBytes)
-	into := make([]transport.Packet, readTrains)
+	into := make([]transport.Packet, readBatches)
 	cache := make([]byte, cacheBytes())
 	const rounds = 400
 	for _, cold := range []bool{false, true} {
@@ -185,7 +185,7 @@ func (e *ends) trains() (t trainTimes, err error) {
 					reads = append(reads, float64(time.Since(reading)))
 					sends = append(sends, float64(written.Sub(begun)))
 					if got != 1 || len(into[0].Data) != n*size {
-						return t, fmt.Errorf("%d packets came as %d trains", n, got)
+						return t, fmt.Errorf("%d packets came as %d batches", n, got)
 					}
 				}
 				if cold {
@@ -200,8 +200,8 @@ func (e *ends) trains() (t trainTimes, err error) {
 	return t, nil
 }
 
-// trainTimes are what trains has measured; cold is a packet's sending and receipt.
-type trainTimes struct {
+// batchTimes are what batches has measured; cold is a packet's sending and receipt.
+type batchTimes struct {
 	sent, received []point
 	cold           float64
 }

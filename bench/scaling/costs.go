@@ -18,18 +18,13 @@ func (c Cost) of(packets, bytes int) time.Duration {
 	return time.Duration(c.Call + c.Packet*float64(packets) + c.Byte*float64(bytes))
 }
 
-// times returns what several calls of that cost.
-func (c Cost) times(calls, packets, bytes int) time.Duration {
-	return time.Duration(c.Call*float64(calls) + c.Packet*float64(packets) + c.Byte*float64(bytes))
-}
-
-// Costs are what a host, or a switch in software, spends its processor on. A train is
+// Costs are what a host, or a switch in software, spends its processor on. A batch is
 // packets of one destination that a system call sends, and another receives, as one.
 type Costs struct {
 	Taken string `json:"taken"` // when, and on what
 
-	Send      Cost    `json:"send"`      // of a train, with the way through a veth pair to the receiver's socket
-	Receive   Cost    `json:"receive"`   // of a train that is there
+	Send      Cost    `json:"send"`      // of a batch, with the way through a veth pair to the receiver's socket
+	Receive   Cost    `json:"receive"`   // of a batch that is there
 	Look      float64 `json:"look"`      // ns: sched_yield to another process and back, and a receive that finds nothing
 	Wake      float64 `json:"wake"`      // ns: from a packet for a process that sleeps until that runs
 	Cold      float64 `json:"cold"`      // ns: what a packet's receipt and sending cost more when the caches hold something else

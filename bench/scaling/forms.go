@@ -60,16 +60,16 @@ func (m Model) Best(s Shape, bytes int) (best schedule.Algorithm, least time.Dur
 // exchange returns how long two hosts take that begin at once to send so many bytes to each other.
 func (m *Model) exchange(bytes, hops int) time.Duration {
 	var up, down port
-	trains := m.trainsOf(bytes)
+	batches := m.batchesOf(bytes)
 	sent := int64(0)
 	var arrivals []int64
-	for _, n := range trains {
+	for _, n := range batches {
 		sent += int64(m.Costs.Send.of(m.packets(n), n))
 		at := m.crosses(&up, &down, 1000*sent, n, hops)
 		arrivals = append(arrivals, (at+999)/1000)
 	}
 	done := sent
-	for i, n := range trains {
+	for i, n := range batches {
 		done = max(done, arrivals[i]) + int64(m.Costs.Receive.of(m.packets(n), n))
 	}
 	return time.Duration(done)

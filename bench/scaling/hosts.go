@@ -144,10 +144,10 @@ func (p *player) begin(now core.Time, round *schedule.Round, h sim.Handle) {
 	}
 }
 
-// send sends a message in trains.
+// send sends a message in batches.
 func (p *player) send(now core.Time, to, bytes int, h sim.Handle) {
 	m := p.f.model
-	for _, n := range m.trainsOf(bytes) {
+	for _, n := range m.batchesOf(bytes) {
 		at := p.work(now, m.Costs.Send.of(m.packets(n), n))
 		bytes -= n
 		p.f.later = at.Sub(now)
@@ -160,7 +160,7 @@ func (p *player) send(now core.Time, to, bytes int, h sim.Handle) {
 	}
 }
 
-// take takes a train.
+// take takes a batch.
 func (p *player) take(now core.Time, d *sim.Delivery) {
 	n, from := int(binary.LittleEndian.Uint64(d.Bytes)), int(d.From.Node)
 	m := p.f.model
@@ -178,11 +178,11 @@ func (p *player) take(now core.Time, d *sim.Delivery) {
 	p.arrived[from] = append(p.arrived[from], n)
 }
 
-// packets returns how many carry so many bytes of a message, and trainsOf the bytes of its trains.
+// packets returns how many carry so many bytes of a message, and batchesOf the bytes of its batches.
 func (m *Model) packets(bytes int) int { return max(1, (bytes+m.Chunk-1)/m.Chunk) }
 
-func (m *Model) trainsOf(bytes int) (all []int) {
-	most := m.Chunk * max(1, min(m.Train, trainBytes/m.Chunk))
+func (m *Model) batchesOf(bytes int) (all []int) {
+	most := m.Chunk * max(1, min(m.Batch, batchBytes/m.Chunk))
 	for ; bytes > most; bytes -= most {
 		all = append(all, most)
 	}
@@ -197,7 +197,7 @@ func (f *players) fate(_ sim.Kind, from, to sim.Addr, word []byte, fate *sim.Fat
 	fate.Delay = time.Duration((arrives - now + 999) / 1000)
 }
 
-// crosses returns when a train that is sent at a time has reached its receiver's memory, in
+// crosses returns when a batch that is sent at a time has reached its receiver's memory, in
 // picoseconds: over the sender's link, some switches, and the receiver's link.
 func (m *Model) crosses(up, down *port, at int64, bytes, hops int) int64 {
 	n := &m.Network

@@ -51,7 +51,7 @@ type carrier struct {
 
 func picoseconds(t core.Time) int64 { return int64(t) * 1000 }
 
-// fate is for sim.World.Intercept. The sender's port number is the size of a train's packets.
+// fate is for sim.World.Intercept. The sender's port number is the size of a batch's packets.
 func (c *carrier) fate(_ sim.Kind, from, to sim.Addr, bytes []byte, fate *sim.Fate) {
 	fate.Delay = c.arrival(from.Node, to.Node, len(bytes), int(from.Port))
 }

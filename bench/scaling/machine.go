@@ -18,22 +18,22 @@ const (
 	working
 )
 
-// train is packets that were received as one.
-type train struct {
+// batch is packets that were received as one.
+type batch struct {
 	from  sim.NodeID
 	bytes []byte
 	size  int // of each packet but the last
 }
 
-func (t *train) packets() int { return (len(t.bytes) + t.size - 1) / t.size }
+func (t *batch) packets() int { return (len(t.bytes) + t.size - 1) / t.size }
 
 // process is a program on a machine. Its node of the simulation is what it runs.
 type process struct {
 	machine *machine
 	id      sim.NodeID
 	state   state
-	inbox   []train
-	isDue   bool // its core's deadline has come, or it has been told to begin
+	inbox   []batch
+	isDue   bool // its core's deadline has come, or it is to begin
 	woken   bool
 	bulk    bool // see transport.UDP.SetBulk
 
@@ -68,7 +68,7 @@ func (m *machine) process(id sim.NodeID) *process {
 	return &process{machine: m, id: id, look: m.model.Processors.Poll}
 }
 
-// hear tells a process that something has come for it.
+// hear has a process notice that something has come for it.
 func (p *process) hear() {
 	switch p.state {
 	case asleep:
@@ -172,8 +172,8 @@ func (p *process) patience() time.Duration {
 }
 
 // begin takes what has come, and returns it with the time that it has cost so far. The
-// trains are valid until the next call.
-func (p *process) begin(now core.Time) (in []train, spent time.Duration) {
+// batches are valid until the next call.
+func (p *process) begin(now core.Time) (in []batch, spent time.Duration) {
 	c := &p.machine.model.Costs
 	if p.woken {
 		spent += time.Duration(c.Wake)
@@ -189,7 +189,7 @@ func (p *process) begin(now core.Time) (in []train, spent time.Duration) {
 		spent += time.Duration(c.Cold)
 	}
 	p.machine.last = p
-	n := min(len(p.inbox), readTrains)
+	n := min(len(p.inbox), readBatches)
 	in = slices.Clone(p.inbox[:n])
 	p.inbox = slices.Delete(p.inbox, 0, n)
 	for i := range in {

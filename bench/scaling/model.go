@@ -61,15 +61,17 @@ type Model struct {
 	Pipeline   *Pipeline  `json:"pipeline"` // of every switch; nil: it is a program
 	Chunk      int        `json:"chunk"`    // bytes of a vector in a packet
 	Window     int        `json:"window"`   // most chunks in flight
-	Train      int        `json:"train"`    // most packets of a train; 1: there are none
+	Batch      int        `json:"batch"`    // most packets of a batch; 1: there are none
 }
 
 // Limits of the product that the model has, too.
 const (
-	trainBytes = 65_000 // of a train, at most
-	readTrains = 32     // that are taken at once, at most
-	bulkAbove  = 44     // packets in flight, above which a host does not wait for the next result
-	shortest   = 16     // part of Poll for which one looks at the least
+	batchBytes  = 65_000 // of a batch, at most
+	readBatches = 32     // that are taken at once, at most
+	// offloadFlows is how many batches the receive offload of a card keeps open at once.
+	offloadFlows = 64
+	bulkAbove    = 44 // packets in flight, above which a host does not wait for the next result
+	shortest     = 16 // part of Poll for which one looks at the least
 )
 
 // Namespaces returns the model of the lab: hosts and switches are processes on two processors,
@@ -79,7 +81,7 @@ func Namespaces(c Costs, rate int64) Model {
 		Costs:      c,
 		Processors: Processors{Shared: 2, Slice: 3 * time.Millisecond, Poll: 300 * time.Microsecond},
 		Network:    Network{Rate: rate, Framing: Headers, Least: 60},
-		Chunk:      1432, Window: 256, Train: 44,
+		Chunk:      1432, Window: 256, Batch: 44,
 	}
 	if rate > 0 {
 		m.Network.Burst = max(64<<10, int(float64(rate)/8*500e-6))
@@ -99,7 +101,7 @@ func Hardware(hosts Costs, rate int64, cutThrough bool, chunk int) Model {
 			CutThrough: cutThrough,
 		},
 		Pipeline: &Pipeline{Latency: 400 * time.Nanosecond, Forward: 400 * time.Nanosecond},
-		Chunk:    chunk, Window: 1024, Train: 44,
+		Chunk:    chunk, Window: 1024, Batch: 44,
 	}
 	return m
 }
@@ -112,8 +114,8 @@ func (m Model) Validate() error {
 		return fmt.Errorf("%w: chunks of %d bytes", ErrModel, m.Chunk)
 	case m.Window < 1 || m.Window > switchreduce.MaxWindow || m.Window&(m.Window-1) != 0:
 		return fmt.Errorf("%w: a window of %d", ErrModel, m.Window)
-	case m.Train < 1:
-		return fmt.Errorf("%w: trains of %d packets", ErrModel, m.Train)
+	case m.Batch < 1:
+		return fmt.Errorf("%w: batches of %d packets", ErrModel, m.Batch)
 	case n.Rate < 0 || n.Framing < 0 || n.Least < 0 || n.Burst < 0 || n.Cable < 0 || n.Card < 0:
 		return fmt.Errorf("%w: network %+v", ErrModel, n)
 	case n.Burst > 0 && (n.Rate == 0 || n.Burst < m.frame(m.Chunk+wire.HeaderSize)):
@@ -134,7 +136,7 @@ func (n *Network) isWire() bool { return n.Rate > 0 && n.Burst == 0 }
 // frame returns what a link carries for a packet with so many bytes of UDP payload.
 func (m *Model) frame(payload int) int { return max(payload+m.Network.Framing, m.Network.Least) }
 
-// frames returns that of a train with packets of a size, the last of which may be shorter.
+// frames returns that of a batch with packets of a size, the last of which may be shorter.
 func (m *Model) frames(bytes, size int) int {
 	if bytes <= size || size == 0 {
 		return m.frame(bytes)

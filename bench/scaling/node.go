@@ -21,26 +21,26 @@ func nodeOf(a netip.AddrPort) sim.NodeID {
 	return sim.NodeID(b[1])<<16 | sim.NodeID(b[2])<<8 | sim.NodeID(b[3])
 }
 
-// sender sends trains for a node, each when its system call ends.
+// sender sends batches for a node, each when its system call ends.
 type sender struct {
 	carrier *carrier
 	model   *Model
-	train   int  // most packets of one
+	batch   int  // most packets of one
 	cuts    bool // a card makes packets of it, each of which travels by itself
 	buffer  []byte
 }
 
-// send sends packets of a size, the last of which may be shorter, spent after now and as many times
-// as the node stands for neighbours; it returns the time spent then.
-func (s *sender) send(h sim.Handle, to netip.AddrPort, packets []byte, size, times int, spent time.Duration, cost *Cost) time.Duration {
-	most := max(1, min(s.train, trainBytes/size))
+// send sends packets of a size, the last of which may be shorter, spent after now; it returns the time
+// spent then.
+func (s *sender) send(h sim.Handle, to netip.AddrPort, packets []byte, size int, spent time.Duration, cost *Cost) time.Duration {
+	most := max(1, min(s.batch, batchBytes/size))
 	if b := s.model.Network.Burst; b > 0 {
 		most = max(1, min(most, b/s.model.frame(size)))
 	}
 	for len(packets) > 0 {
 		n := min(len(packets), most*size)
 		if cost != nil {
-			spent += cost.times(times, times*((n+size-1)/size), times*n)
+			spent += cost.of((n+size-1)/size, n)
 		}
 		s.carrier.later = spent
 		for t := packets[:n]; len(t) > 0; {
@@ -91,22 +91,29 @@ func (r *reducer) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	}
 }
 
-// take puts a train that was received into the inbox.
+// take puts a batch that was received into the inbox.
 func (p *process) take(d *sim.Delivery) {
-	if n := len(p.inbox); p.machine.model.Network.isWire() && n > 0 && p.inbox[n-1].joins(d, p.machine.model.Train) {
-		p.inbox[n-1].bytes = append(p.inbox[n-1].bytes, d.Bytes...)
-		return
+	if p.machine.model.Network.isWire() {
+		for i := len(p.inbox) - 1; i >= max(0, len(p.inbox)-offloadFlows); i-- {
+			if t := &p.inbox[i]; t.from == d.From.Node {
+				if !t.joins(d, p.machine.model.Batch) {
+					break
+				}
+				t.bytes = append(t.bytes, d.Bytes...)
+				return
+			}
+		}
 	}
-	p.inbox = append(p.inbox, train{d.From.Node, append([]byte(nil), d.Bytes...), int(d.From.Port)})
+	p.inbox = append(p.inbox, batch{d.From.Node, append([]byte(nil), d.Bytes...), int(d.From.Port)})
 	p.hear()
 }
 
-// joins reports whether a packet becomes part of a train by receive offload.
-func (t *train) joins(d *sim.Delivery, most int) bool {
-	return t.from == d.From.Node && len(t.bytes)%t.size == 0 && len(d.Bytes) <= t.size && len(t.bytes)+len(d.Bytes) <= min(most*t.size, trainBytes)
+// joins reports whether a packet becomes part of a batch by receive offload.
+func (t *batch) joins(d *sim.Delivery, most int) bool {
+	return t.from == d.From.Node && len(t.bytes)%t.size == 0 && len(d.Bytes) <= t.size && len(t.bytes)+len(d.Bytes) <= min(most*t.size, batchBytes)
 }
 
-// input returns a train as the core takes it.
+// input returns a batch as the core takes it.
 func input(from sim.NodeID, bytes []byte, size int) switchreduce.Input {
 	in := switchreduce.Input{Kind: switchreduce.Packet, From: addrOf(from), Packet: bytes}
 	if len(bytes) > size {
@@ -133,7 +140,7 @@ func (r *reducer) pass(now core.Time, d *sim.Delivery, h sim.Handle) {
 	for i := range r.out.Sends {
 		s := &r.out.Sends[i]
 		r.buffer = append(append(r.buffer[:0], s.Head[:]...), s.Body...)
-		r.send(h, s.To, r.buffer, len(r.buffer), 1, spent, nil)
+		r.send(h, s.To, r.buffer, len(r.buffer), spent, nil)
 	}
 }
 
@@ -145,13 +152,7 @@ func (r *reducer) work(now core.Time, h sim.Handle) {
 	for i := range in {
 		t := &in[i]
 		r.in = append(r.in, input(t.from, t.bytes, t.size))
-		n := t.packets()
-		if r.times > 1 && wire.Type(t.bytes[0]&0xf) == wire.Contribution {
-			more := r.times - 1
-			spent += r.model.Costs.Receive.times(more, more*n, more*len(t.bytes))
-			packets, bytes = packets+more*n, bytes+more*len(t.bytes)
-		}
-		packets, bytes = packets+n, bytes+len(t.bytes)
+		packets, bytes = packets+t.packets(), bytes+len(t.bytes)
 	}
 	r.out.Reset()
 	r.out.TakesBatches = true
@@ -160,22 +161,14 @@ func (r *reducer) work(now core.Time, h sim.Handle) {
 	for i := range r.out.Sends {
 		s := &r.out.Sends[i]
 		r.buffer = append(append(r.buffer[:0], s.Head[:]...), s.Body...)
-		spent = r.send(h, s.To, r.buffer, len(r.buffer), r.down(s.Head[:]), spent, &r.model.Costs.Send)
+		spent = r.send(h, s.To, r.buffer, len(r.buffer), spent, &r.model.Costs.Send)
 	}
 	for i := range r.out.Batches {
 		b := &r.out.Batches[i]
 		b.Address()
-		spent = r.send(h, b.To, b.Packets, b.Size, r.down(b.Packets), spent, &r.model.Costs.Send)
+		spent = r.send(h, b.To, b.Packets, b.Size, spent, &r.model.Costs.Send)
 	}
 	r.process.end(now, spent)
-}
-
-// down returns to how many children a packet goes.
-func (r *reducer) down(packet []byte) int {
-	if wire.Type(packet[0]&0xf) == wire.Contribution {
-		return 1
-	}
-	return r.times
 }
 
 // member is a host: the core of one member, and the program that calls operations.
@@ -279,7 +272,7 @@ func (m *member) flush(h sim.Handle, spent time.Duration) time.Duration {
 		m.buffer = m.buffer[:0]
 		if s.Size == 0 {
 			m.buffer = append(append(m.buffer, s.Head[:]...), s.Body...)
-			spent = m.send(h, s.To, m.buffer, len(m.buffer), 1, spent, &m.model.Costs.Send)
+			spent = m.send(h, s.To, m.buffer, len(m.buffer), spent, &m.model.Costs.Send)
 			continue
 		}
 		for heads, rest := s.Heads, s.Body; len(rest) > 0; heads = heads[wire.HeaderSize:] {
@@ -287,7 +280,7 @@ func (m *member) flush(h sim.Handle, spent time.Duration) time.Duration {
 			m.buffer = append(append(m.buffer, heads[:wire.HeaderSize]...), rest[:n]...)
 			rest = rest[n:]
 		}
-		spent = m.send(h, s.To, m.buffer, wire.HeaderSize+s.Size, 1, spent, &m.model.Costs.Send)
+		spent = m.send(h, s.To, m.buffer, wire.HeaderSize+s.Size, spent, &m.model.Costs.Send)
 	}
 	return spent
 }

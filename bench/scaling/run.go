@@ -101,6 +101,9 @@ func (r Run) Simulate() (*Result, error) {
 	if r.Bytes < 4 || r.Bytes%4 != 0 || r.Times < 1 {
 		return nil, fmt.Errorf("%w: %d operations of %d bytes", ErrModel, r.Times, r.Bytes)
 	}
+	if r.Fold && r.Model.Pipeline == nil {
+		return nil, fmt.Errorf("%w: children of a program are not served alike, which a fold needs", ErrModel)
+	}
 	w, err := sim.New(sim.Config{Seed: 1, Budget: 1 << 40})
 	if err != nil {
 		return nil, err
@@ -178,7 +181,7 @@ func (s *simulation) machineFor() *machine {
 }
 
 func (s *simulation) sender() sender {
-	return sender{carrier: s.carrier, model: &s.run.Model, train: s.run.Model.Train, cuts: s.run.Model.Network.isWire()}
+	return sender{carrier: s.carrier, model: &s.run.Model, batch: s.run.Model.Batch, cuts: s.run.Model.Network.isWire()}
 }
 
 // built is a node whose parent does not exist yet.

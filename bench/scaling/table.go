@@ -17,6 +17,7 @@ func ReadTable(r io.Reader) (all []Timed, err error) {
 		var line struct {
 			Kind, Collective string
 			Bytes            int
+			Strangers        float64
 			Fabric           struct {
 				Hosts int
 				Rate  int64
@@ -36,7 +37,7 @@ func ReadTable(r io.Reader) (all []Timed, err error) {
 		}
 		for _, c := range line.Contestants {
 			if c.Name == "tributary" && c.Median > 0 && line.Bytes >= 4 && line.Bytes%4 == 0 {
-				all = append(all, Timed{line.Bytes, line.Fabric.Rate, time.Duration(c.Median * float64(time.Microsecond))})
+				all = append(all, Timed{line.Bytes, line.Fabric.Rate, time.Duration(c.Median * float64(time.Microsecond)), line.Strangers})
 			}
 		}
 	}

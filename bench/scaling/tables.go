@@ -72,7 +72,7 @@ func (r *Report) costTable() table {
 		name string
 		Cost
 	}{
-		{"a train is sent", r.Costs.Send}, {"a train is received", r.Costs.Receive},
+		{"a batch is sent", r.Costs.Send}, {"a batch is received", r.Costs.Receive},
 		{"step of a switch's core", r.Costs.Aggregate}, {"step of a member's core", r.Costs.Session},
 		{"a look that finds nothing", Cost{Call: r.Costs.Look}}, {"a wake-up", Cost{Call: r.Costs.Wake}},
 		{"cold caches", Cost{Call: r.Costs.Cold}}, {"a host adds to a vector", Cost{Byte: r.Costs.Reduce}},
@@ -92,12 +92,23 @@ func (r *Report) costTable() table {
 
 func (r *Report) reproductionTable() table {
 	t := table{title: "Namespaces on two processors", head: []string{"", "measured", "simulated", "off", ""}}
+	disturbed := false
+	for _, row := range r.Reproduction {
+		disturbed = disturbed || row.Others > 0
+	}
+	if disturbed {
+		t.head = append(t.head, "others had")
+	}
 	for _, row := range r.Reproduction {
 		said := "reached"
 		if !row.Reached {
 			said = "**missed**"
 		}
-		t.add(sized(row.Bytes)+", "+rated(row.Rate), timed(row.Median), timed(row.Simulated), fmt.Sprintf("%+.0f %%", 100*row.Off), said)
+		line := []string{sized(row.Bytes) + ", " + rated(row.Rate), timed(row.Median), timed(row.Simulated), fmt.Sprintf("%+.0f %%", 100*row.Off), said}
+		if disturbed {
+			line = append(line, fmt.Sprintf("%.0f %%", 100*row.Others))
+		}
+		t.add(line...)
 	}
 	return t
 }
