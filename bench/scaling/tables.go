@@ -79,9 +79,12 @@ func (r *Report) costTable() table {
 	} {
 		cells := []string{row.name}
 		for _, x := range []float64{row.Call, row.Packet, 1024 * row.Byte} {
-			if x == 0 {
+			switch {
+			case x == 0:
 				cells = append(cells, "")
-			} else {
+			case x >= 100:
+				cells = append(cells, fmt.Sprintf("%.0f", x))
+			default:
 				cells = append(cells, fmt.Sprintf("%.3g", x))
 			}
 		}
@@ -148,7 +151,7 @@ func (r *Report) scaleTable(ends string) table {
 		}
 	}
 	for _, rate := range rates {
-		t.head = append(t.head, rated(rate)+": cut-through", "store-and-forward", "of the link", "best of hosts", "tree by hosts")
+		t.head = append(t.head, rated(rate)+": cut-through", "store-and-forward", "of the link", "best of hosts", "ratio")
 	}
 	sizes := map[int]bool{}
 	for _, k := range keys {
