@@ -62,6 +62,15 @@ func fit(all []point) (Cost, error) {
 	}
 }
 
+// coldBytes is memory that no cache of a processor holds next to others.
+const coldBytes = 16 << 20
+
+// quartile returns what a quarter of the values are at most.
+func quartile(all []float64) float64 {
+	slices.Sort(all)
+	return all[len(all)/4]
+}
+
 // mean returns the points of several workers as one's.
 func mean(all [][]point) []point {
 	m := slices.Clone(all[0])

@@ -143,9 +143,6 @@ func (e *ends) close() {
 // patience is how long a packet may be under way within the machine.
 const patience = 5 * time.Second
 
-// coldBytes is memory that no cache of a processor holds next to others.
-const coldBytes = 16 << 20
-
 // batches times system calls that send and receive batches, and those of one packet when the caches hold
 // something else.
 func (e *ends) batches() (t batchTimes, err error) {
@@ -214,12 +211,6 @@ func cacheBytes() int {
 		return 1 << 20
 	}
 	return k << 10
-}
-
-// quartile returns what a quarter of the values are at most.
-func quartile(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/4]
 }
 
 // pingPong returns how long it takes from a packet's sending to the reaction of a process on the same
