@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -37,6 +38,7 @@ func (r *Report) Plot(dir string) error {
 var colours = []color.Color{
 	color.RGBA{0x1f, 0x77, 0xb4, 0xff}, color.RGBA{0xd6, 0x27, 0x28, 0xff}, color.RGBA{0x2c, 0xa0, 0x2c, 0xff},
 	color.RGBA{0x94, 0x67, 0xbd, 0xff}, color.RGBA{0x7f, 0x7f, 0x7f, 0xff},
+	color.RGBA{0xff, 0x7f, 0x0e, 0xff},
 }
 
 // line is a series of points with a name.
@@ -77,7 +79,8 @@ func addLines(p *plot.Plot, lines []line) error {
 
 // logarithmic has an axis with the ticks of what is on it.
 func logarithmic(a *plot.Axis, ticks []plot.Tick) {
-	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(ticks)
+	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(slices.Compact(ticks))
 }
 
 // latency shows the smallest vectors by the number of hosts.
