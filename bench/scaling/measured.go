@@ -1,7 +1,7 @@
 package scaling
 
 // measured is the middle of five runs of collbench scaling measure within a quarter of an hour of 2026-11-28, of
-// 9 to 15 rounds each, on a virtual machine with two processors, while other programs had a third of them.
+// 9 to 15 rounds each, on a virtual machine with two processors, while other programs had a third to a half of them.
 // docs/scaling.md has the range of each.
 var measured = Costs{
 	Taken:     "2026-11-28, 2 processors, Linux 6.18",
