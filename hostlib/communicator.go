@@ -42,7 +42,7 @@ type Communicator struct {
 	conn     transport.Conn // for packets to and from switches; nil without a manager
 	sealed   *sealed.Conn   // conn, if packets are protected
 	offload  atomic.Bool    // it is on a tree of switches; changes in the loop's steps
-	data     *transport.UDP // beneath conn
+	setBulk  func(is bool)  // conn's reader need not have each datagram at once
 	batches  bool           // chunks that follow each other are given to conn as one
 	loop     *runner.Loop[item, endpoint.Output]
 	watch    watch // of the context of calls
@@ -244,7 +244,7 @@ func (c *Communicator) openData() error {
 	if err != nil {
 		return err
 	}
-	c.conn, c.data, c.batches = conn, conn, hooks.Without&transport.GROBatches == 0
+	c.conn, c.setBulk, c.batches = conn, conn.SetBulk, hooks.Without&transport.GROBatches == 0
 	if hooks.Data != nil {
 		c.conn = hooks.Data(conn)
 	}

@@ -213,12 +213,8 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 		lost = append(lost, s.takeRail(e)...)
 	}
 	s.sendDatagrams(out)
-	if s.data != nil {
-		streams := s.core.Streams(gsoBatch)
-		s.data.SetBulk(streams)
-		if len(out.Datagrams) > 0 && !streams {
-			s.data.SetAsked()
-		}
+	if s.setBulk != nil {
+		s.setBulk(s.core.Streams(gsoBatch))
 	}
 	s.sendFrames(out)
 	if out.Notice != nil {

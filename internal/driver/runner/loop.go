@@ -250,23 +250,13 @@ func (l *Loop[In, Out]) cycle() bool {
 	l.more = nil
 	// What was posted is stepped at once, unless something is due: what the source
 	// has may make that needless. Posts without end do not keep the loop from it.
-	var now core.Time
-	if len(l.first) > 0 && !l.unread {
-		now = l.cfg.Clock.Now()
-		l.unread = now < l.cfg.Core.Deadline()
-	} else {
-		l.unread = false
-	}
-	switch {
-	case l.unread:
+	l.unread = len(l.first) > 0 && !l.unread && l.cfg.Clock.Now() < l.cfg.Core.Deadline()
+	if l.unread || !l.listens() {
 		l.arrived = l.arrived[:0]
-	case !l.listens():
-		l.arrived, now = l.arrived[:0], l.cfg.Clock.Now()
-	case !l.receive():
+	} else if !l.receive() {
 		return false
-	default:
-		now = l.cfg.Clock.Now()
 	}
+	now := l.cfg.Clock.Now()
 	if len(l.first)+len(l.arrived) == 0 && now < l.cfg.Core.Deadline() {
 		return true
 	}

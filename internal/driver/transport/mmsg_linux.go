@@ -181,8 +181,6 @@ func (m *mmsg) take(packets []Packet, last bool) (int, error) {
 	return n, nil
 }
 
-func (m *mmsg) holds() bool { return !m.in.empty() }
-
 func (m *mmsg) arm(until time.Time) {
 	if m.netpoll != nil {
 		m.netpoll.arm(until)

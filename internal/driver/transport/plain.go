@@ -68,8 +68,6 @@ func (p *plain) take(packets []Packet, last bool) (int, error) {
 
 // arm sets the deadline. The only error is that the socket is closed, which
 // the read reports, too.
-func (p *plain) holds() bool { return false }
-
 func (p *plain) arm(until time.Time) { _ = p.socket.SetReadDeadline(until) }
 
 func (p *plain) wake() { _ = p.socket.SetReadDeadline(time.Unix(1, 0)) }

@@ -23,7 +23,6 @@ type UDP struct {
 	look      time.Duration // for which the present one does: see adapt
 	fixed     bool          // look does not change
 	bulk      bool          // nobody waits for the next datagram: see SetBulk
-	asked     bool          // others have to do something first: see SetAsked
 	sleeps    bool          // it sleeps in the kernel at first
 	busy      bool          // the last read was no empty poll
 	attentive bool          // the present one may poll: see vigils
@@ -49,9 +48,6 @@ type engine interface {
 	// take takes what is there, without waiting: 0 if that is nothing. Whoever
 	// cannot look without waiting looks only if this is the last chance.
 	take(packets []Packet, last bool) (int, error)
-
-	// holds reports whether take has something without a look.
-	holds() bool
 
 	// arm prepares pollSleep or park, which wait for a datagram: in a system call for
 	// d, or in the runtime's poller until a moment. After arm, wake ends them,
@@ -108,11 +104,7 @@ func (u *UDP) Features() Features {
 
 // ReadBatch implements Conn.
 func (u *UDP) ReadBatch(packets []Packet, until time.Time) (int, error) {
-	n, err := 0, error(nil)
-	if !u.asked || u.poll == 0 || u.engine.holds() {
-		n, err = u.engine.take(packets, false)
-	}
-	u.asked = false
+	n, err := u.engine.take(packets, false)
 	if n == 0 && err == nil {
 		n, err = u.await(packets, until)
 	}
@@ -269,10 +261,6 @@ func (u *UDP) SetSource(source netip.Addr, device int) bool {
 // datagram at once, since it is one of many that come as fast as a link brings
 // them. One that adapts then looks for the shortest time.
 func (u *UDP) SetBulk(is bool) { u.bulk = is }
-
-// SetAsked says that the owner, who alone calls it, has just sent what others are to answer. The next
-// read offers them the processor before it looks.
-func (u *UDP) SetAsked() { u.asked = true }
 
 // shortest is the part of the longest look that the shortest one is.
 const shortest = 16
