@@ -28,7 +28,7 @@ type inbound struct {
 
 	*arrivals      // nil while the socket is idle
 	first     byte // of what is there: see prepare
-	streak    int  // calls that found something since the memory was given back, with less than for many
+	streak    int  // calls in a row that found something, with memory for one
 
 	used  int // messages whose lengths the kernel has overwritten
 	count int // messages that were received; before at, all was given away
@@ -57,7 +57,7 @@ type arrivals struct {
 
 // class is how much is received at once: what a socket takes to which something
 // comes now and then, of which thousands may wake together, or a system call's
-// worth, for one to which something has come several times while it did not rest.
+// worth, for one to which something has come several times in a row.
 type class uint8
 
 const (
@@ -113,37 +113,31 @@ func (in *inbound) prepare(fd int) syscall.Errno {
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&in.first)), 1,
 		unix.MSG_PEEK|unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)
 	if errno != 0 {
+		in.streak = 0
 		return errno
 	}
 	need := oneDatagram
-	if int(n) > datagramRoom {
-		need = oneBatch
-	}
-	in.want(need)
-	return 0
-}
-
-// want has memory of a class, or of a larger one.
-func (in *inbound) want(need class) {
 	switch {
 	case in.streak >= streakMost && in.coalesces:
 		need = manyBatches
 	case in.streak >= streakMost:
 		need = manyDatagrams
+	case int(n) > datagramRoom:
+		need = oneBatch
 	}
-	streak := in.streak + 1
 	if in.arrivals == nil || in.class < need {
 		in.release()
 		in.acquire(need)
 	}
-	in.streak = streak
+	in.streak++
+	return 0
 }
 
 // release gives the memory back. Nothing that was lent may be in use any more.
 func (in *inbound) release() {
 	if in.arrivals != nil && in.empty() {
 		spareArrivals[in.class].Put(in.arrivals)
-		in.arrivals, in.rest, in.copies, in.streak = nil, nil, nil, 0
+		in.arrivals, in.rest, in.copies = nil, nil, nil
 	}
 }
 
@@ -167,9 +161,22 @@ func (in *inbound) fetch(fd int) syscall.Errno {
 // receive is fetch for who knows that something is there, more often than not: it does
 // without the look at what that is.
 func (in *inbound) receive(fd int) syscall.Errno {
-	in.want(oneBatch)
+	need := oneBatch
+	switch {
+	case in.streak >= streakMost && in.coalesces:
+		need = manyBatches
+	case in.streak >= streakMost:
+		need = manyDatagrams
+	}
+	if in.arrivals == nil || in.class < need {
+		streak := in.streak
+		in.release()
+		in.acquire(need)
+		in.streak = streak
+	}
 	errno := in.fill(fd)
-	if errno != 0 {
+	if in.streak++; errno != 0 {
+		in.streak = 0
 		in.release()
 	}
 	return errno
@@ -195,8 +202,8 @@ func (in *inbound) fill(fd int) syscall.Errno {
 	return 0
 }
 
-// streakMost is how often something is received by itself before a socket that did not
-// rest meanwhile receives many at once, without a look at what there is.
+// streakMost is how often in a row something is received by itself before a socket
+// receives many at once.
 const streakMost = 4
 
 // open begins with message at, if there is one.
