@@ -222,7 +222,8 @@ func (s *Session) pump(now core.Time, out *Output) {
 	if s.frozen {
 		return
 	}
-	limit, from, held := s.base+s.link.Window, s.next, free
+	var held hold
+	limit, from := s.base+s.link.Window, s.next
 	for s.next != s.fresh && wire.Newer(limit, s.next) && s.flight < s.flow.size && !s.unagreed(s.next) {
 		if s.next == s.created {
 			if held = s.holdsBack(limit); held != free {
