@@ -114,7 +114,7 @@ type coreTimes struct {
 func (c *Costs) measureCores() error {
 	all, err := together(runtime.NumCPU(), func() (t coreTimes, err error) {
 		for _, size := range []int{8, 480, 1432} {
-			for _, n := range []int{1, 4, 16, 44} {
+			for _, n := range []int{1, 4, 16, wire.BatchChunks} {
 				p, err := aggregateStep(n, size)
 				if err != nil {
 					return t, err

@@ -152,7 +152,7 @@ func (e *ends) batches() (t batchTimes, err error) {
 	const rounds = 400
 	for _, cold := range []bool{false, true} {
 		for _, size := range []int{wire.HeaderSize + 8, 512, wire.HeaderSize + 1432} {
-			for _, n := range []int{1, 4, 16, 44} {
+			for _, n := range []int{1, 4, 16, wire.BatchChunks} {
 				if cold && (n > 1 || size > wire.HeaderSize+8) {
 					continue
 				}

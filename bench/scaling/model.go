@@ -81,7 +81,7 @@ func Namespaces(c Costs, rate int64) Model {
 		Costs:      c,
 		Processors: Processors{Shared: 2, Slice: 3 * time.Millisecond, Poll: 300 * time.Microsecond},
 		Network:    Network{Rate: rate, Framing: Headers, Least: 60},
-		Chunk:      1432, Window: 256, Batch: 44,
+		Chunk:      1432, Window: 256, Batch: wire.BatchChunks,
 	}
 	if rate > 0 {
 		m.Network.Burst = max(64<<10, int(float64(rate)/8*500e-6))
@@ -101,7 +101,7 @@ func Hardware(hosts Costs, rate int64, cutThrough bool, chunk int) Model {
 			CutThrough: cutThrough,
 		},
 		Pipeline: &Pipeline{Latency: 400 * time.Nanosecond, Forward: 400 * time.Nanosecond},
-		Chunk:    chunk, Window: 1024, Batch: 44,
+		Chunk:    chunk, Window: 1024, Batch: wire.BatchChunks,
 	}
 	return m
 }
