@@ -16,7 +16,6 @@ var kills = flag.Duration("kills", 2*time.Second, "how long TestKernelAgentsKill
 // the other, each in the middle of an operation: every result is right.
 func TestKernelAgentsKilled(t *testing.T) {
 	needRoot(t)
-	t.Parallel()
 	tr := newTrial(t, "cbkills", field.Config{Kernel: true})
 	ctx, cancel := context.WithTimeout(t.Context(), patience+*kills)
 	defer cancel()
