@@ -66,21 +66,8 @@ func checkFloats(t testing.TB, rank int, in [][]float32, out []float32) {
 // sumFloats runs and checks an allreduce of all members in block floating point.
 func sumFloats(t testing.TB, comms []*Communicator, length int) []Outcome {
 	t.Helper()
-	ctx, n := within(t), len(comms)
-	in, outcomes, out := floats(n, length), make([]Outcome, n), make([][]float32, n)
-	each(n, func(i int) {
-		given := slices.Clone(in[i])
-		if out[i] = given; i%2 == 0 { // the others reduce in place
-			out[i] = make([]float32, length)
-		}
-		var err error
-		if outcomes[i], err = Allreduce(ctx, comms[i], reduce.Sum, given, out[i]); err != nil {
-			t.Errorf("rank %d: %v", i, err)
-		}
-		if i%2 == 0 && !slices.Equal(given, in[i]) {
-			t.Errorf("rank %d: its input has changed", i)
-		}
-	})
+	in := floats(len(comms), length)
+	outcomes, out := sumAll(t, comms, in)
 	checkOutcomes(t, in, out, outcomes)
 	return outcomes
 }
@@ -314,4 +301,25 @@ func TestTypesOnSwitches(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
+}
+
+// sumAll runs an allreduce of all members' vectors, in place at every second one.
+func sumAll(t testing.TB, comms []*Communicator, in [][]float32) ([]Outcome, [][]float32) {
+	t.Helper()
+	ctx, n := within(t), len(comms)
+	outcomes, out := make([]Outcome, n), make([][]float32, n)
+	each(n, func(i int) {
+		given := slices.Clone(in[i])
+		if out[i] = given; i%2 == 0 { // the others reduce in place
+			out[i] = make([]float32, len(given))
+		}
+		var err error
+		if outcomes[i], err = Allreduce(ctx, comms[i], reduce.Sum, given, out[i]); err != nil {
+			t.Errorf("rank %d: %v", i, err)
+		}
+		if i%2 == 0 && !slices.Equal(given, in[i]) {
+			t.Errorf("rank %d: its input has changed", i)
+		}
+	})
+	return outcomes, out
 }

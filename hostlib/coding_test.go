@@ -281,21 +281,8 @@ func checkCompressed(t testing.TB, rank int, in [][]float32, out []float32, half
 // sumCompressed runs and checks an allreduce of vectors that a packet has no room for.
 func sumCompressed(t testing.TB, comms []*Communicator, length int, half reduce.Type, roundings int) []Outcome {
 	t.Helper()
-	ctx, n := within(t), len(comms)
-	in, outcomes, out := scatteredNumbers(n, length), make([]Outcome, n), make([][]float32, n)
-	each(n, func(i int) {
-		given := slices.Clone(in[i])
-		if out[i] = given; i%2 == 0 { // the others reduce in place
-			out[i] = make([]float32, length)
-		}
-		var err error
-		if outcomes[i], err = Allreduce(ctx, comms[i], reduce.Sum, given, out[i]); err != nil {
-			t.Errorf("rank %d: %v", i, err)
-		}
-		if i%2 == 0 && !slices.Equal(given, in[i]) {
-			t.Errorf("rank %d: its input has changed", i)
-		}
-	})
+	in := scatteredNumbers(len(comms), length)
+	outcomes, out := sumAll(t, comms, in)
 	for i := range out {
 		checkCompressed(t, i, in, out[i], half, roundings)
 		if !sameBits(out[i], out[0]) || outcomes[i].Compressed != half {

@@ -215,7 +215,8 @@ func (o *Offload) Install(port uint16, c *switchreduce.Config) (switchreduce.Fas
 	if err != nil {
 		return nil, err
 	}
-	region, need, err := o.reserve(size(len(c.Children), c.Window))
+	need := size(len(c.Children), c.Window)
+	region, err := o.reserve(need)
 	if err != nil {
 		return nil, err
 	}
@@ -237,11 +238,11 @@ func (o *Offload) Install(port uint16, c *switchreduce.Config) (switchreduce.Fas
 }
 
 // reserve returns a region that is free, and takes so many bytes.
-func (o *Offload) reserve(need int) (region uint32, taken int, err error) {
+func (o *Offload) reserve(need int) (region uint32, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if free := o.cfg.Memory - o.reserved; need > free {
-		return 0, 0, fmt.Errorf("%d bytes of kernel memory are needed, %d of %d are free", need, free, o.cfg.Memory)
+		return 0, fmt.Errorf("%d bytes of kernel memory are needed, %d of %d are free", need, free, o.cfg.Memory)
 	}
 	at := slices.Index(o.inUse, false)
 	if at < 0 {
@@ -250,7 +251,7 @@ func (o *Offload) reserve(need int) (region uint32, taken int, err error) {
 	}
 	o.inUse[at] = true
 	o.reserved += need
-	return uint32(at), need, nil
+	return uint32(at), nil
 }
 
 func (o *Offload) release(region uint32, size int) {
