@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -227,4 +228,65 @@ func TestOthersGoOn(t *testing.T) {
 	}
 	sum(t, others, 1000)
 	leave(t, others)
+}
+
+// lateContext has ended, and calls last once, when somebody asks why.
+type lateContext struct {
+	context.Context
+	last func()
+}
+
+func (c *lateContext) Value(key any) any {
+	if f := c.last; f != nil {
+		c.last = nil
+		f()
+	}
+	return c.Context.Value(key)
+}
+
+// TestDoneWhileTheContextEnds: what is done between the end of a context and the report of that end is
+// done, and its own outcome counts.
+func TestDoneWhileTheContextEnds(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	comms := form(t, "ending", hosts, members, OnHosts())
+	defer leave(t, comms)
+	ended, cancel := context.WithCancel(within(t))
+	cancel()
+	// have returns a context that has ended; before that is reported, f runs at rank 0, and what it sent
+	// has come to rank 1.
+	have := func(f func() error) context.Context {
+		return &lateContext{ended, func() {
+			if err := f(); err != nil {
+				t.Error(err)
+			}
+			behind := StartRecv(comms[1], 0, 99, make([]int64, 1))
+			if err := Send(within(t), comms[0], 1, 99, []int64{0}); err != nil {
+				t.Error(err)
+			}
+			if err := waitFor(t, behind); err != nil {
+				t.Error(err)
+			}
+		}}
+	}
+	v := make([]int64, 1)
+	send := func() error { return Send(within(t), comms[0], 1, 1, []int64{5}) }
+	if s, err := StartRecv(comms[1], 0, 1, v).Wait(have(send)); err != nil || s.Elements != 1 || v[0] != 5 {
+		t.Errorf("StartRecv: %v, %v, %v", s, err, v)
+	}
+	clear(v)
+	if s, err := Recv(have(send), comms[1], 0, 1, v); err != nil || s.Elements != 1 || v[0] != 5 {
+		t.Errorf("Recv: %v, %v, %v", s, err, v)
+	}
+	clear(v)
+	_, err := Broadcast(have(func() error {
+		_, err := Broadcast(within(t), comms[0], 0, []int64{6})
+		return err
+	}), comms[1], 0, v)
+	var u *UnfinishedError
+	if errors.As(err, &u) {
+		_, err = u.Request.Wait(within(t))
+	}
+	if err != nil || v[0] != 6 {
+		t.Errorf("Broadcast: %v, %v", err, v)
+	}
 }

@@ -207,8 +207,8 @@ func (o *hostOperation) start(t *transfer) {
 func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, err error) {
 	c := o.comm
 	for {
-		s, err := t.request.Wait(ctx)
-		if _, isDone, _ := t.request.Test(); !isDone {
+		s, isDone, err := doneBefore(ctx, t.request)
+		if !isDone {
 			return false, nil
 		}
 		switch {
@@ -236,6 +236,14 @@ func (o *hostOperation) await(ctx context.Context, t *transfer) (isOver bool, er
 		}
 		return true, cmp.Or(c.Err(), err)
 	}
+}
+
+// doneBefore waits until a request is done or ctx ends, and reports whether it is done, and what
+// came of it. A request can be done while Wait returns that ctx has ended, so Wait's results are not
+// used.
+func doneBefore(ctx context.Context, r *rail.Request) (rail.Status, bool, error) {
+	_, _ = r.Wait(ctx)
+	return r.Test()
 }
 
 // abandon ends transfers: their memory is the caller's again.

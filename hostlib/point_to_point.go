@@ -130,8 +130,8 @@ func (m *Message) Wait(ctx context.Context) (MessageStatus, error) {
 	if m.request == nil {
 		return MessageStatus{}, m.err
 	}
-	s, err := m.request.Wait(ctx)
-	if _, isDone, _ := m.request.Test(); !isDone {
+	s, isDone, err := doneBefore(ctx, m.request)
+	if !isDone {
 		return MessageStatus{}, fmt.Errorf("hostlib: waiting for a message: %w", context.Cause(ctx))
 	}
 	return m.outcome(s, err)
@@ -163,8 +163,8 @@ func (m *Message) finish(ctx context.Context) (MessageStatus, error) {
 	if m.request == nil {
 		return MessageStatus{}, m.err
 	}
-	s, err := m.request.Wait(ctx)
-	if _, isDone, _ := m.request.Test(); isDone {
+	s, isDone, err := doneBefore(ctx, m.request)
+	if isDone {
 		return m.outcome(s, err)
 	}
 	m.request.Cancel()
