@@ -26,6 +26,7 @@ type word struct {
 	number uint32
 	inUse  bool
 	agent  bool
+	source bool
 	mask   uint32
 }
 
@@ -63,7 +64,7 @@ func (n *node) load(f *forest, c *Config) {
 func (p *program) slot(n uint32) int { return int(n & (2*p.cfg.Window - 1)) }
 
 func (p *program) isComplete(w word, n uint32) bool {
-	return w == word{number: n, inUse: true, mask: 1<<len(p.cfg.Children) - 1}
+	return w == word{number: n, inUse: true, source: w.source, mask: 1<<len(p.cfg.Children) - 1}
 }
 
 // Taken implements FastPath.
@@ -111,6 +112,7 @@ type process struct {
 	word   word
 	inputs [][]byte
 	scales []int8
+	flags  []wire.Flags
 }
 
 // What becomes of a process with a step.
@@ -131,8 +133,7 @@ func (n *node) start(from flight) bool {
 	}
 	r := &process{p: p, from: from}
 	payload, fault := r.h.Decode(from.bytes)
-	if fault != wire.NoFault || r.h.Epoch != p.cfg.Epoch || len(payload) > p.cfg.ChunkBytes || r.h.Flags != wire.Sink ||
-		r.h.Collective != wire.Barrier && (r.h.Collective != wire.Allreduce || r.h.Element != reduce.Block32 || r.h.ChunkElements == 0) {
+	if fault != wire.NoFault || r.h.Epoch != p.cfg.Epoch || len(payload) > p.cfg.ChunkBytes || !isTaken(&r.h) {
 		return false
 	}
 	var addr, cookie any
@@ -149,6 +150,20 @@ func (n *node) start(from flight) bool {
 	}
 	n.running = append(n.running, r)
 	return true
+}
+
+// isTaken reports whether the program takes packets with a header.
+func isTaken(h *wire.Header) bool {
+	switch h.Collective {
+	case wire.Barrier:
+		return h.Flags == wire.Sink
+	case wire.Allreduce:
+		return h.Flags == wire.Sink && h.Element == reduce.Block32 && h.ChunkElements > 0
+	case wire.Reduce:
+		return h.Element == reduce.Block32 && h.ChunkElements > 0
+	default:
+		return h.ChunkElements > 0
+	}
 }
 
 // advance lets one process do its next step.
@@ -210,6 +225,9 @@ func (r *process) next() int {
 		if first := p.areas[0][p.slot(n)]; !p.isComplete(*w, n) || first.state != areaHeld || first.number != n || !agree(first.packet, r.from.bytes) {
 			return passes
 		}
+		if r.h.Flags&wire.Sink != p.flags(n)&wire.Sink {
+			return passes
+		}
 		r.step = readArea
 	case readArea:
 		r.area = area{state: a.state, number: a.number}
@@ -267,6 +285,7 @@ func (r *process) next() int {
 			*w = word{number: n, inUse: true}
 		}
 		w.mask |= 1 << r.who
+		w.source = w.source || r.isSource()
 		if !p.isComplete(*w, n) {
 			return ended
 		}
@@ -275,6 +294,9 @@ func (r *process) next() int {
 		for c := range p.cfg.Children {
 			if r.word.inUse && r.word.number == n && r.word.mask>>c&1 == 1 {
 				if !agree(p.areas[c][p.slot(n)].packet, r.from.bytes) {
+					return passes
+				}
+				if r.word.source && r.isSource() {
 					return passes
 				}
 				break
@@ -289,31 +311,52 @@ func (r *process) next() int {
 		}
 		var h wire.Header
 		payload, _ := h.Decode(packet)
-		r.inputs, r.scales = append(r.inputs, bytes.Clone(payload)), append(r.scales, h.Exponent)
+		r.inputs, r.scales, r.flags = append(r.inputs, bytes.Clone(payload)), append(r.scales, h.Exponent), append(r.flags, h.Flags)
 		if len(r.inputs) < len(p.cfg.Children) {
 			break
 		}
-		r.finish()
-		return ended
+		return r.finish()
 	}
 	return goesOn
 }
 
+func (r *process) isSource() bool { return r.h.Flags&wire.Source != 0 }
+
 // finish sends what a complete slot has come to.
-func (r *process) finish() {
-	p := r.p
-	sum := make([]byte, r.h.PayloadSize())
-	h := r.h
-	if len(sum) > 0 {
+func (r *process) finish() int {
+	p, h := r.p, r.h
+	var sum []byte
+	if h.Collective.Copies() {
+		source := slices.IndexFunc(r.flags, func(f wire.Flags) bool { return f&wire.Source != 0 })
+		if source >= 0 {
+			sum = r.inputs[source]
+		} else if p.cfg.root() {
+			return passes
+		}
+	} else if sum = make([]byte, h.PayloadSize()); len(sum) > 0 {
 		h.Exponent = reduce.SumBlocks(sum, r.inputs, r.scales)
 	}
 	h.Lowest = p.cfg.Children[0].Lowest
 	if p.cfg.root() {
 		p.deliver(h, sum)
-		return
+		return ended
 	}
-	h.Child, h.Cookie = p.cfg.Index, p.cfg.Cookie
+	h.Flags, h.Child, h.Cookie = p.flags(h.Chunk), p.cfg.Index, p.cfg.Cookie
 	p.send(p.cfg.Parent, h, sum)
+	return ended
+}
+
+// flagsOf returns the flags of what a child has contributed to number n.
+func (p *program) flagsOf(child int, n uint32) wire.Flags {
+	return wire.Flags(p.areas[child][p.slot(n)].packet[1])
+}
+
+// flags returns those of all children.
+func (p *program) flags(n uint32) (all wire.Flags) {
+	for i := range p.cfg.Children {
+		all |= p.flagsOf(i, n)
+	}
+	return all
 }
 
 func (p *program) deliver(h wire.Header, payload []byte) {
@@ -321,7 +364,11 @@ func (p *program) deliver(h wire.Header, payload []byte) {
 	for i := range p.cfg.Children {
 		c := &p.cfg.Children[i]
 		h.Child, h.Cookie = uint16(i), c.Cookie
-		p.send(c.Addr, h, payload)
+		if h.Flags = p.flagsOf(i, h.Chunk) & wire.Sink; h.Flags != 0 {
+			p.send(c.Addr, h, payload)
+		} else {
+			p.send(c.Addr, h, nil)
+		}
 	}
 }
 

@@ -178,7 +178,7 @@ func (f *forest) enter(window uint32, probes int) {
 func (f *forest) signature(n uint32) wire.Signature {
 	s := wire.Signature{Operation: uint16(n), Elements: 2, ChunkElements: 2, Element: reduce.Float32, Function: reduce.Sum}
 	kind := n % kinds
-	if f.fast && kind < 4 {
+	if f.fast && kind < 3 {
 		kind = 6 // more of what programs take
 	}
 	switch kind {

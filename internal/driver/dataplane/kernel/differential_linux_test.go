@@ -39,6 +39,28 @@ type chunk struct {
 	function   reduce.Function
 	element    reduce.Type
 	count      int
+	root       uint32
+	sources    uint32 // children, of a broadcast
+	sinks      uint32 // children
+}
+
+// flags returns those of a child's contribution.
+func (c *chunk) flags(child int) (f wire.Flags) {
+	if c.sources>>child&1 == 1 {
+		f |= wire.Source
+	}
+	if c.sinks>>child&1 == 1 {
+		f |= wire.Sink
+	}
+	return f
+}
+
+// size returns the bytes of a payload, where there is one.
+func (c *chunk) size(isThere bool) int {
+	if !isThere {
+		return 0
+	}
+	return c.count * c.element.Size()
 }
 
 // TestLikeTheCore: what neighbours get from the program and the core together is what the
@@ -103,11 +125,18 @@ func (r *trial) kind(n uint32) chunk {
 }
 
 func (r *trial) draw() chunk {
+	everyone := uint32(1)<<len(r.cfg.Children) - 1
 	if r.rng.IntN(10) == 0 {
-		return chunk{collective: wire.Barrier}
+		return chunk{collective: wire.Barrier, sinks: everyone}
 	}
 	types := []reduce.Type{reduce.Int32, reduce.Int64, reduce.Uint32, reduce.Uint64, reduce.Block32, reduce.Float32}
-	c := chunk{collective: wire.Allreduce, element: types[r.rng.IntN(len(types))]}
+	c := chunk{collective: wire.Allreduce, element: types[r.rng.IntN(len(types))], sinks: everyone}
+	switch r.rng.IntN(4) {
+	case 0:
+		c.collective, c.root, c.sinks = wire.Reduce, r.rng.Uint32N(9), everyone&r.rng.Uint32()
+	case 1:
+		return r.drawBroadcast(everyone)
+	}
 	for c.function = reduce.NoFunction; !reduce.Defined(c.function, c.element) || c.function.Located(); {
 		c.function = reduce.Function(1 + r.rng.IntN(10))
 	}
@@ -118,10 +147,31 @@ func (r *trial) draw() chunk {
 	return c
 }
 
+// drawBroadcast returns a broadcast: mostly from one child to the others, but its source may be
+// elsewhere, or there are two, and some children may want nothing.
+func (r *trial) drawBroadcast(everyone uint32) chunk {
+	types := []reduce.Type{reduce.Int32, reduce.Int64, reduce.Float32, reduce.Float64, reduce.Float16, reduce.BFloat16}
+	c := chunk{collective: wire.Broadcast, element: types[r.rng.IntN(len(types))], root: r.rng.Uint32N(9)}
+	if c.count = 1432 / c.element.Size(); r.rng.IntN(2) == 0 {
+		c.count = 1 + r.rng.IntN(c.count)
+	}
+	switch r.rng.IntN(8) {
+	case 0:
+	case 1:
+		c.sources = everyone & r.rng.Uint32()
+	default:
+		c.sources = 1 << r.rng.IntN(len(r.cfg.Children))
+	}
+	if c.sinks = everyone &^ c.sources; r.rng.IntN(4) == 0 {
+		c.sinks = everyone & r.rng.Uint32()
+	}
+	return c
+}
+
 func (r *trial) header(c chunk, n uint32) wire.Header {
 	return wire.Header{
-		Type: wire.Contribution, Flags: wire.Sink, Group: r.cfg.Group, Epoch: r.cfg.Epoch, Chunk: n,
-		Signature: wire.Signature{Collective: c.collective, Function: c.function, Element: c.element, Elements: uint32(c.count), ChunkElements: uint16(c.count)},
+		Type: wire.Contribution, Group: r.cfg.Group, Epoch: r.cfg.Epoch, Chunk: n,
+		Signature: wire.Signature{Collective: c.collective, Function: c.function, Element: c.element, Root: c.root, Elements: uint32(c.count), ChunkElements: uint16(c.count)},
 	}
 }
 
@@ -129,9 +179,9 @@ func (r *trial) header(c chunk, n uint32) wire.Header {
 func (r *trial) contribution(i int, n uint32) []byte {
 	c := r.kind(n)
 	h := r.header(c, n)
-	h.Child, h.Cookie, h.Lowest = uint16(i), r.cfg.Children[i].Cookie, r.cfg.Children[i].Lowest
+	h.Child, h.Cookie, h.Lowest, h.Flags = uint16(i), r.cfg.Children[i].Cookie, r.cfg.Children[i].Lowest, c.flags(i)
 	own := rand.New(rand.NewPCG(uint64(i), uint64(n)))
-	payload := make([]byte, c.count*c.element.Size())
+	payload := make([]byte, c.size(c.collective != wire.Broadcast || h.Flags&wire.Source != 0))
 	for k := range payload {
 		payload[k] = byte(own.Uint32())
 		if own.IntN(3) == 0 {
@@ -234,7 +284,11 @@ func (r *trial) answer() {
 			c := r.kind(n)
 			h := r.header(c, n)
 			h.Type, h.Child, h.Cookie = wire.Result, r.cfg.Index, r.cfg.Cookie
-			payload := make([]byte, c.count*c.element.Size())
+			isWrong := r.rng.IntN(64) == 0
+			if c.sinks != 0 != isWrong {
+				h.Flags = wire.Sink
+			}
+			payload := make([]byte, c.size(h.Flags != 0))
 			for k := range payload {
 				payload[k] = byte(n) + byte(k)
 			}
@@ -242,6 +296,10 @@ func (r *trial) answer() {
 				h.Exponent = int8(n)
 			}
 			p = packet(h, payload)
+			if isWrong { // it is dropped
+				r.exchange(from, p, 0)
+				break
+			}
 			r.given[n] = p
 		}
 		if size > 0 && len(p) > size {

@@ -6,13 +6,16 @@
 //
 // # What it takes
 //
-// Contributions and results of allreduces of int32, int64, uint32 and uint64 by sum,
-// product, min, max, and the bitwise and logical functions, of sums of block32, and of
-// barriers; over IPv4, in packets without IP options, fragments or VLAN tag whose UDP
+// Contributions and results of allreduces and reductions of int32, int64, uint32 and
+// uint64 by sum, product, min, max, and the bitwise and logical functions, of sums of
+// block32, of broadcasts, and of barriers; over IPv4, in packets without IP options, fragments or VLAN tag whose UDP
 // checksum is still to be computed, as it is between veths and after receive offload has
 // put a batch together; of epochs with plain packets, chunks up to 1,472 bytes and up to
 // 16 children. A batch must complete all its chunks or none: of what completes a part,
-// the core gets all. Trees that it cannot serve are reduced by the core alone.
+// the core gets all. So it does of batches whose results are of two sizes, for children
+// that want them and for others, and of those of a broadcast that are completed by another
+// than its source: packets of a batch cannot become longer or shorter, single ones can.
+// Trees that it cannot serve are reduced by the core alone.
 //
 // # Memory
 //
@@ -23,7 +26,8 @@
 //
 //	area    vacant, held, of an older number -> loading -> held        a packet of its neighbour
 //	slot    vacant or of an older number     -> number, one child      a contribution
-//	        number                           -> one child more         a contribution
+//	        number                           -> one child more         a contribution; if it has the vector of a
+//	                                                                   broadcast, too, the first that has
 //	        any, not newer                   -> number, agent          Take
 //
 // A program loads a packet into its area, and then adds the child to the slot. Who adds

@@ -171,3 +171,92 @@ func TestDisagreementGivesNoResult(t *testing.T) {
 		}
 	}
 }
+
+// TestSinksAlone: of a broadcast, and of a reduction to one member, those that want the vector get it,
+// the others an empty result, whoever comes last, and none comes to the agent. Batches do so where no
+// packet changes its size.
+func TestSinksAlone(t *testing.T) {
+	r := newRig(t, 4)
+	const n = 300
+	for _, isRoot := range []bool{true, false} {
+		c := config(2, 3, isRoot)
+		if !isRoot {
+			c.Epoch = 4
+		}
+		r.install(c)
+		for i := range 3 {
+			r.send(i, packet(sums(c, i, 0, 1), values(1, 0)), 1<<16)
+		}
+		r.pump() // the epoch has begun
+		for i := range r.neighbours {
+			r.types(i)
+		}
+		number := uint32(0)
+		for _, collective := range []wire.Collective{wire.Broadcast, wire.Reduce} {
+			for special := range 3 { // the source, or the only sink
+				for last := range 3 {
+					number++
+					contribution := func(i int) (wire.Header, []byte) {
+						h, payload := sums(c, i, number, n), values(n, uint32(i))
+						h.Collective, h.Root = collective, uint32(special)
+						if h.Flags = 0; (i == special) == (collective == wire.Reduce) {
+							h.Flags = wire.Sink
+						}
+						if collective == wire.Broadcast {
+							h.Function = reduce.NoFunction
+							if i == special {
+								h.Flags = wire.Source
+							} else {
+								payload = nil
+							}
+						}
+						return h, payload
+					}
+					want := values(n, uint32(special))
+					if collective == wire.Reduce {
+						for k := range n {
+							binary.LittleEndian.PutUint32(want[4*k:], uint32(0+1+2+3*k))
+						}
+					}
+					for k := range 3 {
+						r.send((last+1+k)%3, packet(contribution((last+1+k)%3)), 1<<16)
+					}
+					r.settle()
+					if !isRoot {
+						b, _ := r.receive(r.neighbours[3])
+						var h wire.Header
+						payload, fault := h.Decode(b)
+						flags := wire.Sink
+						if collective == wire.Broadcast {
+							flags |= wire.Source
+						}
+						if fault != wire.NoFault || h.Type != wire.Contribution || h.Flags != flags || !slices.Equal(payload, want) {
+							t.Fatalf("%v of %d, %d last: the parent gets %v %+v, %d bytes", collective, special, last, fault, h, len(payload))
+						}
+						h.Type, h.Flags = wire.Result, wire.Sink
+						r.send(3, packet(h, want), 1<<16)
+						r.settle()
+					}
+					if b, _ := r.receive(r.tree); b != nil {
+						t.Fatalf("%v of %d, %d last: the agent gets %x", collective, special, last, b[:wire.HeaderSize])
+					}
+					for i := range 3 {
+						b, _ := r.receive(r.neighbours[i])
+						var h wire.Header
+						payload, fault := h.Decode(b)
+						own, _ := contribution(i)
+						if fault != wire.NoFault || h.Type != wire.Result || h.Flags != own.Flags&wire.Sink || h.Chunk != number || h.Signature != own.Signature {
+							t.Fatalf("%v of %d, %d last: child %d gets %v %+v", collective, special, last, i, fault, h)
+						}
+						if h.Flags == wire.Sink && !slices.Equal(payload, want) {
+							t.Fatalf("%v of %d, %d last: child %d gets other bytes", collective, special, last, i)
+						}
+					}
+				}
+			}
+		}
+	}
+	if n := r.counters().Events["kernel-results"]; n != 2*2*9 {
+		t.Errorf("%d results in the kernel", n)
+	}
+}

@@ -28,7 +28,7 @@
 #define FOLD_BY(name, type, expression, ...)                                                     \
 	__noinline int name(struct __sk_buff *skb, __u32 offset, __u32 size, struct area *a __VA_OPT__(,) __VA_ARGS__) \
 	{                                                                                        \
-		if (!a || offset > MAX_OFFSET || size > MAX_PACKET - HEADER)                              \
+		if (!a || offset > MAX_OFFSET + HEADER || size > MAX_PACKET - HEADER)                              \
 			return -1;                                                                        \
 		void *end = (void *)(long)skb->data_end;                                              \
 		void *at = (void *)(long)skb->data + offset;                                          \
@@ -60,27 +60,33 @@
 
 #define FOLD(name, type, expression) FOLD_BY(name, type, expression)
 
+// Truth values, and the lesser of two numbers of 32 bits, without branches: of each the verifier
+// follows both ways, and processors guess wrong.
+static __always_inline __u32 is_set32(__u32 p) { return ((__u64)p + 0xffffffff) >> 32; }
+static __always_inline __u64 is_set64(__u64 p) { return is_set32(p >> 32 | (__u32)p); }
+static __always_inline __s64 below(__s64 difference) { return difference & difference >> 63; }
+
 FOLD(sum32, __u32, p + q)
 FOLD(sum64, __u64, p + q)
 FOLD(product32, __u32, p *q)
 FOLD(product64, __u64, p *q)
-FOLD(min_s32, __s32, p < q ? p : q)
+FOLD(min_s32, __s32, p + below((__s64)q - p))
 FOLD(min_s64, __s64, p < q ? p : q)
-FOLD(min_u32, __u32, p < q ? p : q)
+FOLD(min_u32, __u32, p + below((__s64)q - p))
 FOLD(min_u64, __u64, p < q ? p : q)
-FOLD(max_s32, __s32, p > q ? p : q)
+FOLD(max_s32, __s32, q - below((__s64)q - p))
 FOLD(max_s64, __s64, p > q ? p : q)
-FOLD(max_u32, __u32, p > q ? p : q)
+FOLD(max_u32, __u32, q - below((__s64)q - p))
 FOLD(max_u64, __u64, p > q ? p : q)
 FOLD(band32, __u32, p &q)
 FOLD(bor32, __u32, p | q)
 FOLD(bxor32, __u32, p ^ q)
-FOLD(land32, __u32, (p != 0) & (q != 0))
-FOLD(lor32, __u32, (p | q) != 0)
-FOLD(lxor32, __u32, (p != 0) ^ (q != 0))
-FOLD(land64, __u64, (p != 0) & (q != 0))
-FOLD(lor64, __u64, (p | q) != 0)
-FOLD(lxor64, __u64, (p != 0) ^ (q != 0))
+FOLD(land32, __u32, is_set32(p) & is_set32(q))
+FOLD(lor32, __u32, is_set32(p | q))
+FOLD(lxor32, __u32, is_set32(p) ^ is_set32(q))
+FOLD(land64, __u64, is_set64(p) & is_set64(q))
+FOLD(lor64, __u64, is_set64(p | q))
+FOLD(lxor64, __u64, is_set64(p) ^ is_set64(q))
 
 // Of block32: mantissas by whose exponents they are shifted.
 FOLD_BY(sum_shifted, __s32, (__s32)((__u32)p + (__u32)(q >> (shift & 31))), __u32 shift)

@@ -31,6 +31,7 @@
 // Flags of a slot: the low half of its word, above the bits of its children.
 #define SLOT_IN_USE (1u << 31)
 #define SLOT_AGENT (1u << 30) // the agent reduces this number
+#define SLOT_SOURCE (1u << 29) // a child has contributed the vector of a broadcast
 
 #define NUMBER(word) ((__u32)((word) >> 32))
 #define WORD(number, low) ((__u64)(number) << 32 | (low))
