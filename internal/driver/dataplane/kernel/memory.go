@@ -21,8 +21,8 @@ const (
 	maxChildren = 16
 
 	areaBytes  = 1536
-	areaSize   = 12 // offset of the packet's size
-	areaPacket = 16 // offset of the packet
+	areaSize   = 4 // offset of the packet's size
+	areaPacket = 8 // offset of the packet
 
 	areaHeld = 2 // state of an area that holds a packet
 
@@ -67,7 +67,12 @@ type memory struct {
 
 // size returns the bytes of an epoch's memory.
 func size(children int, window uint32) int {
-	return int(2*window)*((children+1)*areaBytes+8) + (counts+(children+1)*trafficCounts)*8
+	return int(2*window)*(children+1)*areaBytes + 8*words(children, window)
+}
+
+// words returns how many words an epoch has: of its slots, what is counted, of its areas.
+func words(children int, window uint32) int {
+	return int(2*window)*(children+2) + counts + (children+1)*trafficCounts
 }
 
 // newMemory makes maps like the templates, with the tree in the first, and maps the other two
@@ -75,7 +80,7 @@ func size(children int, window uint32) int {
 func newMemory(templates [3]*ebpf.MapSpec, tree []byte, children int, window uint32) (*memory, error) {
 	slots := 2 * window
 	m := &memory{children: children, mask: slots - 1}
-	entries := [3]uint32{1, slots + uint32(counts+(children+1)*trafficCounts), slots * uint32(children+1)}
+	entries := [3]uint32{1, uint32(words(children, window)), slots * uint32(children+1)}
 	for i, template := range templates {
 		spec := template.Copy()
 		spec.MaxEntries = entries[i]
@@ -116,18 +121,13 @@ func (m *memory) close() {
 	m.raw, m.words, m.areas = nil, nil, nil
 }
 
-// area returns a neighbour's area of number n.
-func (m *memory) area(neighbour int, n uint32) []byte {
-	at := (neighbour*int(m.mask+1) + int(n&m.mask)) * areaBytes
-	return m.areas[at : at+areaBytes : at+areaBytes]
-}
-
-// held returns the packet of number n that an area holds, or nil.
+// held returns the packet of number n that a neighbour's area holds, or nil.
 func (m *memory) held(neighbour int, n uint32) []byte {
-	a := m.area(neighbour, n)
-	if atomic.LoadUint64((*uint64)(unsafe.Pointer(&a[0]))) != uint64(n)<<32|areaHeld {
+	at := neighbour*int(m.mask+1) + int(n&m.mask)
+	if state := &m.words[len(m.words)-(m.children+1)*int(m.mask+1)+at]; atomic.LoadUint64(state) != uint64(n)<<32|areaHeld {
 		return nil
 	}
+	a := m.areas[at*areaBytes:]
 	size := binary.NativeEndian.Uint32(a[areaSize:])
 	if size > maxPacket {
 		return nil // it is being overwritten

@@ -57,6 +57,7 @@ struct batch {
 	__u32 taken, completed, late, duplicate;
 	__u32 source; // of a single packet that is complete: the child whose payload it is to have
 	__u32 sinks;  // of a batch that is complete: children that get the payload
+	__u32 states; // index of the first area's word
 	__u32 up; // why the agent is to have it, or 0
 	__be32 own;  // address and port of this switch that it was sent to
 	__be16 port;
@@ -85,6 +86,18 @@ static __always_inline void add(struct batch *t, __u32 count, __u64 n)
 static __always_inline void traffic(struct batch *t, __u32 neighbour, __u32 count, __u64 n)
 {
 	add(t, COUNTS + neighbour * TRAFFIC_COUNTS + count, n);
+}
+
+static __always_inline __u64 *word_of(struct batch *t, __u32 number)
+{
+	__u32 slot = number & t->tree->mask;
+	return bpf_map_lookup_elem(t->words, &slot);
+}
+
+static __always_inline __u64 *state_of(struct batch *t, __u32 neighbour, __u32 number)
+{
+	__u32 at = t->states + neighbour * (t->tree->mask + 1) + (number & t->tree->mask);
+	return bpf_map_lookup_elem(t->words, &at);
 }
 
 static __always_inline struct area *area_of(struct batch *t, __u32 neighbour, __u32 number)
@@ -164,12 +177,14 @@ static __always_inline int same_cookie(const __u8 *a, const __u8 *b)
 static __always_inline int fits(const struct batch *t, const struct header *h, __u32 i, __u32 size)
 {
 	const __u64 *a = (const void *)h, *b = (const void *)&t->head;
-	__u64 cookie_and_reserved = 0xffffff;
-	if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | ((a[2] ^ b[2]) & cookie_and_reserved) | (a[3] ^ b[3]) | (a[4] ^ b[4]))
+	__u64 cookie_and_reserved = 0xffffff, all_but_chunk_elements = 0xffffffffffff;
+	if ((a[0] ^ b[0]) | (a[1] ^ b[1]) | ((a[2] ^ b[2]) & cookie_and_reserved) | ((a[3] ^ b[3]) & all_but_chunk_elements) | (a[4] ^ b[4]))
 		return 0;
 	if (bpf_ntohl(h->chunk) != t->first + i)
 		return 0;
-	return i == 0 || operation(h, size) == t->op;
+	if (a[3] == b[3] && size == t->segment - HEADER && (h->exponent == t->head.exponent || (t->op & 0xff) == OP_BLOCK))
+		return 1;
+	return operation(h, size) == t->op;
 }
 
 // agrees reports whether the packet that an area holds is of the same operation and chunk as h.
@@ -187,24 +202,24 @@ enum { BUSY = -1, HAS, LOADED, NEWER };
 
 // load puts a packet into its area, unless the area has it already, or a newer one, or is busy:
 // then the agent has to look.
-static __always_inline int load(struct batch *t, struct area *a, __u32 number, __u32 offset, __u32 size)
+static __always_inline int load(struct batch *t, __u64 *word, struct area *a, __u32 number, __u32 offset, __u32 size)
 {
-	__u64 was = read_once(&a->word);
+	__u64 was = read_once(word);
 	__u32 state = (__u32)was;
 	__s32 ahead = number - NUMBER(was);
 	if (state == AREA_LOADING)
 		return BUSY;
 	if (state == AREA_HELD && ahead <= 0)
 		return ahead ? NEWER : HAS;
-	if (__sync_val_compare_and_swap(&a->word, was, WORD(number, AREA_LOADING)) != was)
+	if (__sync_val_compare_and_swap(word, was, WORD(number, AREA_LOADING)) != was)
 		return BUSY;
 	if (size < HEADER || size > MAX_PACKET || bpf_skb_load_bytes(t->skb, offset, a->packet, size)) {
-		__sync_lock_test_and_set(&a->word, 0);
+		__sync_lock_test_and_set(word, 0);
 		return BUSY;
 	}
 	a->own = t->own;
 	a->size = size;
-	__sync_lock_test_and_set(&a->word, WORD(number, AREA_HELD));
+	__sync_lock_test_and_set(word, WORD(number, AREA_HELD));
 	return LOADED;
 }
 
@@ -247,22 +262,30 @@ static __always_inline int contribute(struct batch *t, __u64 *word, __u32 number
 	return OWNED;
 }
 
+// place finds packet i of a batch: its number, its offset, and the size of its payload. It returns 0,
+// or -1 where that is beyond what a program may reach.
+static __always_inline int place(struct batch *t, __u32 i, __u32 *number, __u32 *offset, __u32 *size)
+{
+	__u32 at = i * t->segment, all = t->total - at;
+	*number = t->first + i;
+	*offset = FIRST + at;
+	*size = (all < t->segment ? all : t->segment) - HEADER;
+	return *offset > MAX_OFFSET || *size > MAX_PACKET - HEADER ? -1 : 0;
+}
+
 // take_contribution is the step of a loop over the packets of a child's batch.
 static long take_contribution(__u32 i, struct batch *t)
 {
 	struct header h __attribute__((aligned(8)));
-	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
-	if (size > t->segment)
-		size = t->segment;
-	offset += FIRST;
+	__u32 number, offset, size;
 	t->up = COUNT_ODD; // unless all goes well
-	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
+	if (place(t, i, &number, &offset, &size) || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size))
 		return 1;
-	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
+	__u64 *word = word_of(t, number), *state = state_of(t, t->neighbour, number);
 	struct area *a = area_of(t, t->neighbour, number);
-	if (!word || !a)
+	if (!word || !state || !a)
 		return 1;
-	int loaded = load(t, a, number, offset, size);
+	int loaded = load(t, state, a, number, offset, HEADER + size);
 	t->up = COUNT_OWNED;
 	if (loaded < 0)
 		return 1;
@@ -285,30 +308,39 @@ static long take_contribution(__u32 i, struct batch *t)
 	return 0;
 }
 
+// awaits reports whether a slot has all contributions, of the operation of h, and is not the agent's.
+static __always_inline int awaits(struct batch *t, __u32 number, const struct header *h)
+{
+	__u64 *word = word_of(t, number), *state = state_of(t, 0, number);
+	__u32 all = (1u << t->tree->children) - 1;
+	if (!word || (read_once(word) & ~(__u64)SLOT_SOURCE) != WORD(number, SLOT_IN_USE | all))
+		return 0;
+	if (!h)
+		return 1;
+	if (!state || read_once(state) != WORD(number, AREA_HELD))
+		return 0;
+	struct area *a = area_of(t, 0, number);
+	return a && agrees(a, h);
+}
+
 // take_result is the step of a loop over the packets of the parent's batch.
 static long take_result(__u32 i, struct batch *t)
 {
 	struct header h __attribute__((aligned(8)));
-	__u32 offset = i * t->segment, size = t->total - offset, number = t->first + i, slot = number & t->tree->mask;
-	__u32 all = (1u << t->tree->children) - 1;
-	if (size > t->segment)
-		size = t->segment;
-	offset += FIRST;
+	__u32 number, offset, size;
 	t->up = COUNT_ODD;
-	if (size < HEADER || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size - HEADER))
+	if (place(t, i, &number, &offset, &size) || bpf_skb_load_bytes(t->skb, offset, &h, HEADER) || !fits(t, &h, i, size))
 		return 1;
-	__u64 *word = bpf_map_lookup_elem(t->words, &slot);
-	struct area *a = area_of(t, t->tree->children, number), *o = area_of(t, 0, number);
 	t->up = COUNT_OWNED;
-	if (!word || !a || !o || (read_once(word) & ~(__u64)SLOT_SOURCE) != WORD(number, SLOT_IN_USE | all) ||
-	    read_once(&o->word) != WORD(number, AREA_HELD) || !agrees(o, &h))
+	if (!awaits(t, number, &h))
 		return 1;
-	int loaded = load(t, a, number, offset, size);
-	t->up = COUNT_OWNED;
-	if (loaded < 0)
+	__u64 *state = state_of(t, t->tree->children, number);
+	struct area *a = area_of(t, t->tree->children, number);
+	if (!state || !a)
 		return 1;
+	int loaded = load(t, state, a, number, offset, HEADER + size);
 	// Who took the slot over meanwhile may not have seen the result.
-	if (loaded == LOADED && (read_once(word) & ~(__u64)SLOT_SOURCE) != WORD(number, SLOT_IN_USE | all))
+	if (loaded < 0 || (loaded == LOADED && !awaits(t, number, NULL)))
 		return 1;
 	t->up = 0;
 	t->completed += loaded == LOADED;
@@ -356,15 +388,11 @@ static long look(__u32 i, struct batch *t)
 	return 0;
 }
 
-// place finds packet i of a batch: its number, its offset, and the size of its payload. It returns 0,
-// or -1 where that is beyond what a program may reach.
-static __always_inline int place(struct batch *t, __u32 i, __u32 *number, __u32 *offset, __u32 *size)
+// other returns the area of the k-th child after the one that has sent the batch.
+static __always_inline struct area *other(struct batch *t, __u32 k, __u32 number)
 {
-	__u32 at = i * t->segment, all = t->total - at;
-	*number = t->first + i;
-	*offset = FIRST + at;
-	*size = (all < t->segment ? all : t->segment) - HEADER;
-	return *offset > MAX_OFFSET || *size > MAX_PACKET - HEADER ? -1 : 0;
+	__u32 c = t->neighbour + k;
+	return area_of(t, c < t->tree->children ? c : c - t->tree->children, number);
 }
 
 // fold_words is the step of a loop that reduces the packets of a batch that completes all its
@@ -378,14 +406,21 @@ static long fold_words(__u32 i, struct batch *t)
 	if (t->tree->children == 1 && (op & 15) >= F_LAND &&
 	    fold(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), (op & ~15) | F_LOR))
 		return 1;
-	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
-		if (c >= t->tree->children)
+	__u32 k = 1 + zero(number);
+	if ((op & ~OP_UNSIGNED) == F_SUM) { // which is worth fewer passes over the packet
+		for (int n = 0; n < MAX_CHILDREN / 3 && k + 2 < t->tree->children; n++, k += 3) {
+			struct area *a = other(t, k, number), *b = other(t, k + 1, number), *c = other(t, k + 2, number);
+			if (!a || !b || !c || sum32_of_3(t->skb, (__u64)(offset + HEADER) << 32 | size, a, b, c))
+				return 1;
+		}
+	}
+	for (int n = 0; n < MAX_CHILDREN; n++) {
+		if (k >= t->tree->children)
 			break;
-		if (c == t->neighbour)
-			continue;
-		struct area *a = area_of(t, c, number);
+		struct area *a = other(t, k, number);
 		if (!a || fold(t->skb, offset + HEADER, size, a, op))
 			return 1;
+		k++;
 	}
 	t->completed--;
 	return 0;
@@ -658,6 +693,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	t.port = head.udp.dest;
 	if (!t.tree || t.tree->port != t.port || !bpf_map_lookup_elem(&locals, &t.own))
 		return UP;
+	t.states = count_at(t.tree, COUNTS + (t.tree->children + 1) * TRAFFIC_COUNTS);
 	if (skb->data_end - skb->data < FIRST + HEADER && (skb->len < FIRST + HEADER || bpf_skb_pull_data(skb, FIRST + HEADER)))
 		return UP;
 	struct ethhdr *eth = (void *)(long)skb->data;

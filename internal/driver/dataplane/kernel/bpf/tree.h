@@ -23,7 +23,7 @@
 // program may reach.
 #define MAX_OFFSET 64000
 
-// States of an area: the low half of its word.
+// States of an area: the low half of its word, above which is the number of its packet.
 #define AREA_VACANT 0
 #define AREA_LOADING 1 // a program copies a packet into it
 #define AREA_HELD 2    // it holds the packet of its number
@@ -36,12 +36,12 @@
 #define NUMBER(word) ((__u32)((word) >> 32))
 #define WORD(number, low) ((__u64)(number) << 32 | (low))
 
-// area holds the last packet of a neighbour for a slot, as it came.
+// area holds the last packet of a neighbour for a slot, as it came. Its word is with those of others:
+// a batch looks at many.
 struct area {
-	__u64 word; // number, state
 	__be32 own; // address of this switch that it was sent to
 	__u32 size; // bytes of packet
-	__u8 packet[MAX_PACKET + 8];
+	__u8 packet[MAX_PACKET + 16];
 };
 
 struct neighbour {
@@ -127,7 +127,7 @@ struct {
 } locals SEC(".maps");
 
 // words[region]: of each slot, its number, flags, and the children that have contributed;
-// then what is counted.
+// then what is counted; then of each area its number and state.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, MAX_TREES);
