@@ -2,18 +2,12 @@ package agentd
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
-	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
-
-// watchRetry is the wait after interfaces could not be watched.
-const watchRetry = time.Second
 
 // observer reports the watchers when an interface of the switch has changed.
 type observer struct {
@@ -41,24 +35,9 @@ func (d *Daemon) observe() {
 	} else {
 		d.log.Info("interfaces are reported", slog.Int("interfaces", len(o.reported.List)))
 	}
-	o.running.Go(func() { d.watchInterfaces(ctx) })
+	o.running.Go(func() { nic.Follow(ctx, o.source, d.log, func() { d.changed(ctx) }) })
 	if d.network != nil {
 		o.running.Go(func() { d.network.run(ctx, d.changed) })
-	}
-}
-
-// watchInterfaces runs until the context ends, or what it is about does not
-// exist.
-func (d *Daemon) watchInterfaces(ctx context.Context) {
-	for {
-		err := d.interfaces.source.Watch(ctx, func() { d.changed(ctx) })
-		if ctx.Err() != nil || errors.Is(err, nic.ErrUnsupported) {
-			return
-		}
-		d.log.Warn("watching the interfaces failed", slog.Any("error", err), slog.Duration("retry", watchRetry))
-		if runner.Pause(ctx, watchRetry) != nil {
-			return
-		}
 	}
 }
 

@@ -20,10 +20,12 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/rlimit"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
 	"github.com/tributary-fabric/tributary/internal/core/switchreduce"
 	"github.com/tributary-fabric/tributary/internal/driver/dataplane"
+	"github.com/tributary-fabric/tributary/internal/driver/nic"
 	"github.com/tributary-fabric/tributary/internal/driver/rpc"
 )
 
@@ -76,6 +78,9 @@ func New(c Config) (*Offload, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if cpu.IsBigEndian {
+		return nil, ErrUnsupported
+	}
 	if c.Memory == 0 {
 		c.Memory = DefaultMemory
 	}
@@ -124,14 +129,11 @@ func (o *Offload) watch(ctx context.Context, here netns.NsHandle) {
 		o.cfg.Log.Error("new interfaces' packets will be reduced by the agent, not in the kernel", slog.Any("error", err))
 		return
 	}
-	err = o.cfg.Interfaces.Watch(ctx, func() {
+	nic.Follow(ctx, o.cfg.Interfaces, o.cfg.Log, func() {
 		if err := o.follow(); err != nil {
 			o.cfg.Log.Warn("some interfaces' packets are reduced by the agent, not in the kernel", slog.Any("error", err))
 		}
 	})
-	if err != nil && ctx.Err() == nil {
-		o.cfg.Log.Error("new interfaces' packets will be reduced by the agent, not in the kernel", slog.Any("error", err))
-	}
 }
 
 // enter has the thread be in a namespace. Where it is already, it needs no capability.
