@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
 )
 
@@ -182,10 +183,11 @@ func (c *Communicator) failure(f *wire.Fail) error {
 	d := &Disagreement{kind: f.Error.Kind}
 	for i := range d.Calls {
 		s := f.Error.Says[i]
+		function, element, elements := session.Called(&s)
 		d.Calls[i] = Call{
 			Rank: int(f.Error.Rank[i]), Host: c.hostOf(f.Error.Rank[i]),
-			Collective: s.Collective.String(), Function: s.Function.String(), Element: s.Element.String(),
-			Elements: s.Elements, Root: int(s.Root), Operation: s.Operation,
+			Collective: s.Collective.String(), Function: function.String(), Element: element.String(),
+			Elements: elements, Root: int(s.Root), Operation: s.Operation,
 		}
 		if m, ok := schedule.ReadMark(s.Root); ok {
 			k := &d.Calls[i]

@@ -44,7 +44,7 @@ func (s *fixedSum) agree(o *hostOperation) {
 	size := s.call.Count * s.call.Width
 	s.marks = tempOf(size)
 	by, _ := operationOf(reduce.Max, reduce.Uint32)
-	o.schedule, o.tag = s.schedule, s.call.Tag(uint16(o.request.tag>>48), by.code, uint8(reduce.Uint32))
+	o.schedule = s.schedule
 	v := [][]byte{s.memory(s.marks, size)}
 	if size > 0 {
 		o.fixed.Mark(v[0], o.in[0])
@@ -66,7 +66,7 @@ func (s *fixedSum) next(o *hostOperation) bool {
 	}
 	s.isAgreed = true
 	giveBack(o.temp)
-	o.temp, o.past, o.tag = nil, 0, o.request.tag
+	o.temp, o.past = nil, 0
 	f, call := o.fixed, o.Call
 	size := len(o.in[0]) / f.From().Size() * call.Width
 	s.in = tempOf(size)

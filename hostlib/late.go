@@ -123,7 +123,7 @@ func (c *Communicator) tagOf(o *session.Operation) func(serial uint16) uint64 {
 		if o.Last {
 			function = leaveCode
 		}
-		return k.Tag(serial, function, uint8(o.Element))
+		return k.Tag(serial, function, uint8(o.Vectors()))
 	}
 }
 

@@ -160,12 +160,44 @@ func (o *Operation) validateCoding(c Config) error {
 
 // agreement returns the operation by which the members agree on the marks of o.
 func (o *Operation) agreement() Operation {
-	n := len(o.Marks) / 4
-	a := Operation{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Uint32, Elements: n, In: o.Marks, Out: o.Marks}
-	if o.Whole.IsSet {
-		a.Whole = Whole{IsSet: true, Elements: n, Serial: o.Whole.Serial}
+	return Operation{Collective: wire.Allreduce, Function: reduce.Max, Element: reduce.Uint32, Elements: len(o.Marks) / 4, In: o.Marks, Out: o.Marks}
+}
+
+// What packets say of the elements of an operation whose vectors are of another type than packets carry, so that it
+// is none that a member can call on vectors of that: "Turned elements" in docs/protocol.md.
+const (
+	turned     = 1 << 31
+	turnedWide = 1 << 30 // the vectors are of Float64
+)
+
+// says returns what packets say of o's elements, of which there are so many.
+func (o *Operation) says(elements uint32) uint32 {
+	switch {
+	case elements == 0 || !o.Compressed && !o.Fixed.IsSet():
+		return elements
+	case o.Vectors() == reduce.Float64:
+		return turned | turnedWide | elements&(turnedWide-1)
 	}
-	return a
+	return turned | elements&(turnedWide-1)
+}
+
+// Called returns function, type and elements of the vectors of an operation whose packets have the signature s.
+func Called(s *wire.Signature) (f reduce.Function, e reduce.Type, elements uint32) {
+	f, e, elements = s.Function, s.Element, s.Elements
+	switch {
+	case e == reduce.Block32:
+		return f, reduce.Float32, elements
+	case elements < turned:
+		return f, e, elements
+	case f == reduce.Max && e == reduce.Uint32:
+	case f == reduce.Sum && (e == reduce.Int32 || e == reduce.Int64 || e == reduce.Float16 || e == reduce.BFloat16):
+	default:
+		return f, e, elements
+	}
+	if elements&turnedWide != 0 {
+		return reduce.Sum, reduce.Float64, elements & (turnedWide - 1)
+	}
+	return reduce.Sum, reduce.Float32, elements & (turnedWide - 1)
 }
 
 // Chunk returns the elements that a full chunk carries of o's vector, and the
@@ -244,6 +276,7 @@ func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
 	if o.Whole.IsSet {
 		p.sig.Operation, p.sig.Elements = o.Whole.Serial, uint32(o.Whole.Elements)
 	}
+	p.sig.Elements = o.says(p.sig.Elements)
 	if o.Parts != nil {
 		p.sig.Root, p.sig.Elements = o.Parts.Mark, uint32(o.Parts.Said)
 	}
@@ -258,6 +291,7 @@ func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
 // awaits makes p, a Fixed sum, wait for what q agrees on, which comes right before it.
 func (p *operation) awaits(q *operation) {
 	q.sum = p
+	q.sig.Operation, q.sig.Elements = p.sig.Operation, p.sig.Elements
 	p.agreed, p.agreedChunk = q.first, q.perItem
 }
 
