@@ -49,6 +49,34 @@ func (g *registry) fold(k *work, at site) []byte {
 	return combine(k, in)
 }
 
+// shape returns that of the tree beneath a switch.
+func (g *registry) shape(at site) (s reducetest.Shape) {
+	cfg := g.sites[at]
+	s.Children = len(cfg.Children)
+	switches, depth := 1, 0
+	for _, child := range cfg.Children {
+		if below := (site{at.group, at.epoch, child.Addr}); g.has(below) {
+			o := g.shape(below)
+			switches, depth = switches+o.Switches, max(depth, o.Depth)
+			s.Children = max(s.Children, o.Children)
+		}
+	}
+	s.Switches, s.Depth = switches, depth+1
+	return s
+}
+
+// shapeOfHosts returns that of the tree of hosts from a rank on.
+func shapeOfHosts(g *Group, r int) (s reducetest.Shape) {
+	children := g.Config().Tree().Children(r)
+	s = reducetest.Shape{Switches: 1, Children: 1 + len(children)}
+	for _, child := range children {
+		o := shapeOfHosts(g, child)
+		s.Switches, s.Depth, s.Children = s.Switches+o.Switches, max(s.Depth, o.Depth), max(s.Children, o.Children)
+	}
+	s.Depth++
+	return s
+}
+
 func (g *registry) has(s site) bool { _, ok := g.sites[s]; return ok }
 
 // root returns the place of a tree's root.
@@ -103,6 +131,7 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 	}
 	chunk := group.Config().ChunkBytes
 	all := [][]byte{whole(k, chunk, func(k *work) []byte { return foldHosts(k, group, 0) })}
+	k.shape = shapeOfHosts(group, 0)
 	seen := map[uint32]bool{}
 	for _, h := range group.Hosts {
 		for _, e := range h.Entered {
@@ -113,6 +142,7 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 			for _, number := range numbers {
 				if root, ok := g.root(number, e.Epoch); ok {
 					all = append(all, whole(k, chunk, func(k *work) []byte { return g.fold(k, root) }))
+					k.shape = k.shape.Or(g.shape(root))
 				}
 			}
 		}
@@ -123,6 +153,7 @@ func (g *registry) results(k *work, group *Group, numbers []uint32) [][]byte {
 // verdict counts what was checked, and what was wrong.
 type verdict struct {
 	operations    int // that ended at some member; last barriers excluded
+	bounded       int // elements of compressed sums that were compared with the exact ones
 	wrong         int // results that are none of the possible ones
 	disagreements int // results that are not the same bits at all members
 }
@@ -160,6 +191,14 @@ func (v *verdict) judge(k *work, possible [][]byte, chunkBytes int) error {
 		if !oneHas(possible, at, whole[at:end], known[at:end]) {
 			v.wrong++
 			return fmt.Errorf("%+v: bytes %d to %d are\n%x, and the %d trees give\n%x", k.op, at, end, whole[at:end], len(possible), possible)
+		}
+	}
+	if k.op.Compressed && !slices.Contains(known, 0) {
+		k.shape.Members = len(k.in)
+		held, err := reducetest.CheckCompressed(k.op.Element, k.shape, k.in, whole)
+		if v.bounded += held; err != nil {
+			v.wrong++
+			return fmt.Errorf("%+v: %w", k.op, err)
 		}
 	}
 	return nil

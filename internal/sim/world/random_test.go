@@ -70,7 +70,7 @@ func TestRandomOperations(t *testing.T) {
 		all.add(s)
 	}
 	t.Logf("%+v", all)
-	if all.offload == 0 || all.fallback == 0 || all.mixed == 0 || all.again == 0 || all.filled == 0 {
+	if all.offload == 0 || all.fallback == 0 || all.mixed == 0 || all.again == 0 || all.filled == 0 || all.bounded == 0 {
 		t.Errorf("the stories have not seen everything: %+v", all)
 	}
 }

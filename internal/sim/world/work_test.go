@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/tributary-fabric/tributary/internal/check/reducetest"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/session"
 	"github.com/tributary-fabric/tributary/internal/wire"
@@ -21,7 +22,8 @@ type work struct {
 	out     [][]byte          // by rank: the result, as it was when the operation was completed
 	lent    [][2][]byte       // by rank: the session's vectors, the caller's again when it is completed
 	done    []bool
-	started int // members that have
+	started int              // members that have
+	shape   reducetest.Shape // of all trees that may have carried it, if it is compressed
 }
 
 func (k *work) bytes() int {
