@@ -67,8 +67,8 @@ func OnTreeOfHosts() GroupOption {
 }
 
 // algorithm returns that of a call, and why. Auto: it runs over the communicator's tree, which mayTree
-// permits.
-func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (schedule.Algorithm, choice) {
+// permits. Agreement is what comes before it, if anything.
+func (c *Communicator) algorithm(k *schedule.Call, mayTree bool, agreement *schedule.Call) (schedule.Algorithm, choice) {
 	for _, wanted := range c.options.algorithms {
 		switch wanted := schedule.Algorithm(wanted); {
 		case wanted == schedule.Auto:
@@ -86,6 +86,9 @@ func (c *Communicator) algorithm(k *schedule.Call, mayTree bool) (schedule.Algor
 		return schedule.Auto, bySwitches
 	}
 	a, least := schedule.Choose(k, t.costs)
+	if mayTree && agreement != nil {
+		least += c.takes(t, agreement) - t.takes(agreement, t.kind())
+	}
 	if mayTree && t.beats(least, of, schedule.TreeWork(k, t.kind())) {
 		a = schedule.Auto
 	}

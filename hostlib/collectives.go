@@ -199,7 +199,8 @@ func start(c *Communicator, of wire.Collective, f Operator, root int, in, out ve
 		var a schedule.Algorithm // of what cannot be, the loop says why
 		k := callOf(c, of, function, root, &in, &out)
 		if k.Width > 0 || of == wire.Barrier {
-			a, why = c.algorithm(&k, c.mayTree(function, &in))
+			fixed, _ := c.fixed(function, in.element)
+			a, why = c.algorithm(&k, c.mayTree(function, &in), c.agreement(fixed, k.Count))
 		}
 		if a != schedule.Auto {
 			return startByMessages(c, of, f, root, &in, &out, a, why)

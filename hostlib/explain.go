@@ -94,7 +94,12 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 	mayTree = mayTree && (!isFixed || c.processes == nil)
 	shares := c.processes != nil && c.processes.carries(p) && !isFixed
 	t := c.policy()
-	a, chosen := c.algorithm(&k, mayTree)
+	elements := k.Count
+	if k.Collective == schedule.ReduceScatter || k.Collective == schedule.ReduceScatterv {
+		elements = k.Elements()
+	}
+	agreement := c.agreement(p.fixed, elements)
+	a, chosen := c.algorithm(&k, mayTree, agreement)
 	e := Explanation{Links: t.costs.Links}
 	if w, isWaiting := c.Waiting(); isWaiting {
 		e.Waiting = &w
@@ -144,6 +149,18 @@ func (c *Communicator) Explain(q Question) (Explanation, error) {
 		}
 	}
 	e.Ways = append(e.Ways, c.treeWays(&k, tree, t, never, a)...)
+	if agreement != nil {
+		for i := range e.Ways {
+			switch w := &e.Ways[i]; w.Transport {
+			case Hosts:
+				w.Predicted += c.takes(t, agreement)
+			case HostTree:
+				w.Predicted += t.takes(agreement, pathsel.ByHostTree)
+			default:
+				w.Predicted += t.takes(agreement, pathsel.BySwitches)
+			}
+		}
+	}
 	slices.SortStableFunc(e.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) })
 	e.Chosen = e.find(a)
 	if e.Reason = c.reason(&k, a, mayTree, chosen); why != "" {

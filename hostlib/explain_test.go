@@ -342,3 +342,52 @@ func TestSharedProcessors(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainReproducible: a Reproducible sum is predicted, and chosen, with the agreement before it, by which it may
+// run another way than a sum of the same words.
+func TestExplainReproducible(t *testing.T) {
+	// The tree costs the same for each operation, and hosts by length: of 1 MiB more than that, of the marks next to nothing.
+	costs := costsOf(0, 50*time.Microsecond, time.Second)
+	for f := range costs.Rates {
+		costs.Rates[f][pathsel.ByMessages][pathsel.Link] = 60 * time.Microsecond
+		costs.Rates[f][pathsel.ByMessages][pathsel.Start] = time.Microsecond
+	}
+	const elements = 1 << 18
+	hosts, members := joinAs(t, []string{"a", "b"}, func(c *Config) { c.Costs = costs })
+	plain, comms := form(t, "plain", hosts, members), form(t, "job", hosts, members, Reproducible())
+	ask := func(c *Communicator, q Question) Explanation {
+		t.Helper()
+		e, err := c.Explain(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	for of, marks := range map[string]int{"allreduce": elements / 16, "reduce": elements / 16, "scan": elements / 16, "reduce-scatter": elements / 8} {
+		words := ask(plain[0], Question{Collective: of, Elements: elements, Type: reduce.Int32, Operator: reduce.Sum})
+		sums := ask(comms[0], Question{Collective: of, Elements: elements, Type: reduce.Float32, Operator: reduce.Sum})
+		agreement := ask(plain[0], Question{Collective: "allreduce", Elements: marks, Type: reduce.Uint32, Operator: reduce.Max})
+		for _, w := range sums.Ways {
+			i := slices.IndexFunc(words.Ways, func(o Way) bool { return o.String() == w.String() })
+			j := slices.IndexFunc(agreement.Ways, func(o Way) bool { return o.Transport == w.Transport }) // the fastest
+			if want := words.Ways[i].Predicted + agreement.Ways[j].Predicted; w.Predicted != want && (w.Transport == Hosts || w.Excluded == "") {
+				t.Errorf("%s by %v: %v, want %v", of, w, w.Predicted, want)
+			}
+		}
+		if !slices.IsSortedFunc(sums.Ways, func(a, b Way) int { return int(a.Predicted - b.Predicted) }) {
+			t.Errorf("%v", sums)
+		}
+	}
+	words := ask(plain[0], Question{Collective: "allreduce", Elements: elements, Type: reduce.Int32, Operator: reduce.Sum})
+	sums := ask(comms[0], Question{Collective: "allreduce", Elements: elements, Type: reduce.Float32, Operator: reduce.Sum})
+	if words.Chosen.Transport != HostTree || sums.Chosen.Transport != Hosts || sums.Ways[0] != sums.Chosen {
+		t.Errorf("%v\n%v", words, sums)
+	}
+	each(2, func(i int) {
+		v := make([]float32, elements)
+		o, err := Allreduce(within(t), comms[i], reduce.Sum, v, v)
+		if err != nil || o.Transport != Hosts || o.Algorithm != sums.Chosen.Algorithm {
+			t.Errorf("%+v %v, and not as in %v", o, err, sums)
+		}
+	})
+}

@@ -1,7 +1,10 @@
 package hostlib
 
 import (
+	"time"
+
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
+	"github.com/tributary-fabric/tributary/pathsel"
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
@@ -27,13 +30,35 @@ type fixedSum struct {
 	isAgreed  bool
 }
 
+// agreement returns the call by which members agree on the exponents of a sum of so many elements; nil: it is no
+// Reproducible one.
+func (c *Communicator) agreement(f reduce.Fixed, elements int) *schedule.Call {
+	if !f.IsSet() {
+		return nil
+	}
+	return &schedule.Call{
+		Collective: schedule.Allreduce, Rank: c.rank, Size: len(c.members), Segment: schedule.SegmentBytes, Order: c.arranged,
+		Width: reduce.Uint32.Size(), Count: f.Marks(elements), InPlace: true,
+	}
+}
+
+// takes returns the time that the cost model predicts for a call by hosts.
+func (c *Communicator) takes(t *policy, k *schedule.Call) time.Duration {
+	by, _ := c.algorithm(k, false, nil)
+	w := schedule.WorkOf(k, by)
+	return t.costs.Time(k.Collective.Family(), pathsel.ByMessages, &w)
+}
+
+// takes returns the time that the cost model predicts for a call over the communicator's tree.
+func (t *policy) takes(k *schedule.Call, kind pathsel.Kind) time.Duration {
+	w := schedule.TreeWork(k, kind)
+	return t.costs.Time(k.Collective.Family(), kind, &w)
+}
+
 // newFixedSum plans the agreement for a call. All members choose by the same policy: its operation has no number yet.
 func (c *Communicator) newFixedSum(k *hostCall) *fixedSum {
-	s := &fixedSum{call: schedule.Call{
-		Collective: schedule.Allreduce, Rank: c.rank, Size: len(c.members), Segment: schedule.SegmentBytes, Order: c.arranged,
-		Width: reduce.Uint32.Size(), Count: k.fixed.Marks(len(k.in[0]) / k.fixed.From().Size()), InPlace: true,
-	}}
-	s.algorithm, _ = c.algorithm(&s.call, false)
+	s := &fixedSum{call: *c.agreement(k.fixed, len(k.in[0])/k.fixed.From().Size())}
+	s.algorithm, _ = c.algorithm(&s.call, false, nil)
 	s.schedule, _ = schedule.Make(&s.call, s.algorithm) // which can do every allreduce that it is chosen for
 	return s
 }

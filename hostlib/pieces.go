@@ -132,7 +132,7 @@ func (p *pieced) begin() *Request {
 	p.fix()
 	if p.algorithm == schedule.Auto && p.fixed.IsSet() {
 		p.why = fixedOnHosts
-		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false)
+		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false, nil)
 	}
 	if s := p.c.processes; p.algorithm == schedule.Auto && s != nil && s.carries(p) {
 		return s.startPieces(p)
@@ -143,7 +143,7 @@ func (p *pieced) begin() *Request {
 			return p.startOverTree(t, chosen)
 		}
 		p.why = why
-		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false)
+		p.algorithm, p.chosen = p.c.algorithm(&p.Call, false, nil)
 	}
 	return p.c.startOnHosts(&p.hostCall, p.algorithm, p.chosen)
 }
