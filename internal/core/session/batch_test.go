@@ -56,10 +56,10 @@ func bundled(packets [][]byte) (in []Input) {
 // and asks again.
 func TestBatchesAreThePackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const window = 16
+		window := rapid.SampledFrom([]uint32{16, 256}).Draw(t, "window") // with 256, batches are held back
 		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5, Idle: 3 * time.Millisecond}
-		element := rapid.SampledFrom([]reduce.Type{reduce.Int32, reduce.Block32}).Draw(t, "element")
-		elements := rapid.SliceOfN(rapid.IntRange(0, 200), 1, 5).Draw(t, "elements of operations")
+		coding := rapid.SampledFrom([]string{"plain", "blocks", "halves", "fixed float32", "fixed float64"}).Draw(t, "coding")
+		elements := rapid.SliceOfN(rapid.IntRange(0, int(12*window)), 1, 5).Draw(t, "elements of operations")
 		inPlace := rapid.Bool().Draw(t, "in place")
 		var members [2]*Session
 		var results [2][][]byte
@@ -71,19 +71,30 @@ func TestBatchesAreThePackets(t *testing.T) {
 				t.Fatal(err)
 			}
 			for id, n := range elements {
-				v := make([]byte, 4*n)
-				for k := range v {
-					v[k] = byte(k * (id + 3))
+				o := Operation{ID: uint64(id), Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: n}
+				switch coding {
+				case "blocks":
+					o.Element = reduce.Block32
+				case "halves":
+					o.Element, o.Compressed = reduce.BFloat16, true
+				case "fixed float32":
+					fixed(&o, reduce.Float32)
+				case "fixed float64":
+					fixed(&o, reduce.Float64)
 				}
-				out := v
-				if !inPlace {
-					out = make([]byte, len(v))
+				o.In = make([]byte, n*o.Width())
+				for k := range o.In {
+					o.In[k] = byte(k * (id + 3))
 				}
-				results[i] = append(results[i], out)
-				if err := s.Start(Operation{
-					ID: uint64(id), Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
-					Elements: n, In: v, Out: out,
-				}); err != nil {
+				if o.Out = o.In; !inPlace {
+					o.Out = make([]byte, len(o.In))
+				}
+				if o.Fixed.IsSet() {
+					o.Marks = make([]byte, 4*o.Fixed.Marks(n))
+					o.Fixed.Mark(o.Marks, o.In)
+				}
+				results[i] = append(results[i], o.Out)
+				if err := s.Start(o); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -152,6 +163,15 @@ func TestBatchesAreThePackets(t *testing.T) {
 			}
 		}
 	})
+}
+
+// fixed makes o a sum as integers, of three members.
+func fixed(o *Operation, from reduce.Type) {
+	f, err := reduce.FixedOf(from, 3)
+	if err != nil {
+		panic(err)
+	}
+	o.Fixed, o.Element = f, f.Word()
 }
 
 // answer returns what a parent says to packets, more or less.

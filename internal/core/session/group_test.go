@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,10 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tributary-fabric/tributary/internal/check/reducetest"
 	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/wire"
-	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // A world is a group of sessions with one parent that keeps everything for
@@ -43,16 +40,6 @@ type world struct {
 
 type chunkKey struct{ epoch, number uint32 }
 
-// withExponent returns a copy of data with its exponent behind it, and parts
-// undoes that.
-func withExponent(data []byte, exponent int8) []byte {
-	return append(bytes.Clone(data), byte(exponent))
-}
-
-func parts(b []byte) (data []byte, exponent int8) {
-	return b[:len(b)-1], int8(b[len(b)-1])
-}
-
 // peer is a member: its session, and what the world knows of it.
 type peer struct {
 	s       *Session
@@ -65,11 +52,6 @@ type peer struct {
 	plan    []Operation
 	next    int
 	ended   map[uint64]int // completions by operation
-}
-
-type inFlight struct {
-	to     int // rank, or parent
-	packet []byte
 }
 
 const (
@@ -93,128 +75,11 @@ func newWorld(t *rapid.T) *world {
 		if p.s, err = New(Config{Rank: p.rank, Members: size, ChunkBytes: chunkBytes, Window: w.max}, firstNum); err != nil {
 			t.Fatal(err)
 		}
+		p.out.TakesBatches = r%2 == 0
 		w.members = append(w.members, p)
 	}
 	w.enter()
 	return w
-}
-
-// plans makes the same operations for all members, with vectors of random
-// float32, whose sum depends on the order; some are summed in block floating
-// point, compressed, or as integers. Some operations are pieces of longer ones, and some members do not want
-// the result; of some, members hold and get parts.
-func (w *world) plans(size, count int) [][]Operation {
-	plans := make([][]Operation, size)
-	for id := range count {
-		if w.rng.IntN(2) == 0 {
-			w.planParts(plans, uint64(id))
-			continue
-		}
-		kind := wire.Collective(1 + w.rng.IntN(4))
-		root, elements, inPlace := uint32(w.rng.IntN(size)), w.rng.IntN(60), w.rng.IntN(2) == 0
-		element := []reduce.Type{reduce.Float32, reduce.Block32}[w.rng.IntN(2)]
-		coding := w.rng.IntN(5)
-		whole := Whole{IsSet: w.rng.IntN(3) == 0, Elements: elements + min(elements, 7), Serial: uint16(id)}
-		for r := range size {
-			o := Operation{ID: uint64(id), Collective: kind, Elements: elements, Element: element, Function: reduce.Sum}
-			switch kind {
-			case wire.Reduce:
-				o.Root = root
-			case wire.Broadcast:
-				o.Root, o.Function, o.Element = root, reduce.NoFunction, reduce.Float32
-			case wire.Barrier:
-				o.Function, o.Element, o.Elements = reduce.NoFunction, 0, 0
-				o.Last = id == count-1
-			}
-			if whole.IsSet && kind != wire.Barrier {
-				o.Whole = whole
-			}
-			if kind == wire.Allreduce || kind == wire.Reduce {
-				w.code(&o, coding, size)
-			}
-			o.Aside = kind != wire.Barrier && w.rng.IntN(4) == 0
-			if o.Source(uint32(r)) || !kind.Copies() {
-				for range o.Elements {
-					if o.Vectors() == reduce.Float64 {
-						o.In = binary.LittleEndian.AppendUint64(o.In, math.Float64bits(w.rng.NormFloat64()*math.Exp(8*w.rng.NormFloat64())))
-						continue
-					}
-					o.In = binary.LittleEndian.AppendUint32(o.In, math.Float32bits(float32(w.rng.NormFloat64())*float32(math.Exp(8*w.rng.NormFloat64()))))
-				}
-			}
-			if o.Sink(uint32(r)) {
-				o.Out = make([]byte, o.Width()*o.Elements)
-				if inPlace && len(o.In) > 0 {
-					o.Out = o.In
-				}
-			}
-			if o.Fixed.IsSet() {
-				o.Marks = make([]byte, 4*o.Fixed.Marks(o.Elements))
-				o.Fixed.Mark(o.Marks, o.In)
-			}
-			plans[r] = append(plans[r], o)
-		}
-	}
-	return plans
-}
-
-// code has some operations turn their elements, in a group of that size.
-func (w *world) code(o *Operation, coding, size int) {
-	from := []reduce.Type{reduce.Float32, reduce.Float64}[coding%2]
-	switch coding {
-	case 0, 1:
-		f, err := reduce.FixedOf(from, size+100*(o.Elements%2)) // as if there were more, with wider words
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		o.Fixed, o.Element, o.Elements = f, f.Word(), 3*o.Elements
-		o.Whole = Whole{}
-	case 2:
-		o.Compressed, o.Element = true, []reduce.Type{reduce.Float16, reduce.BFloat16}[o.Elements%2]
-	}
-}
-
-// expected is the slow oracle: what rank's output of operation i must be.
-func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
-	o := inputs[rank][i]
-	if o.Parts != nil {
-		return expectedOfParts(inputs, i, rank)
-	}
-	if !o.Sink(rank) || o.Elements == 0 {
-		return nil
-	}
-	if o.Collective == wire.Broadcast {
-		return inputs[o.Root][i].In
-	}
-	in := make([][]byte, len(inputs))
-	for r, plan := range inputs {
-		in[r] = plan[i].In
-	}
-	switch {
-	case o.Element == reduce.Block32:
-		return reducetest.InBlocks(in, chunkBytes, reducetest.SumBlocks)
-	case o.Fixed.IsSet():
-		return reducetest.Fixed(o.Fixed, in)
-	case o.Compressed:
-		return reducetest.Compressed(o.Element, in, func(in [][]byte) []byte {
-			kernel, err := reduce.KernelOf(reduce.Sum, o.Element)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			out := make([]byte, len(in[0]))
-			kernel(out, in)
-			return out
-		})
-	}
-	var out []byte
-	for e := range o.Elements {
-		sum := math.Float32frombits(binary.LittleEndian.Uint32(inputs[0][i].In[4*e:]))
-		for _, plan := range inputs[1:] {
-			sum += math.Float32frombits(binary.LittleEndian.Uint32(plan[i].In[4*e:]))
-		}
-		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(sum))
-	}
-	return out
 }
 
 func (w *world) link(p *peer) Link {
@@ -319,9 +184,7 @@ func (w *world) arrived(p *peer, packet []byte) {
 
 // put judges what a member has put out and lets it go into the network.
 func (w *world) put(p *peer) {
-	for i := range p.out.Sends {
-		s := &p.out.Sends[i]
-		packet := append(bytes.Clone(s.Head[:]), s.Body...)
+	for _, packet := range p.out.packets() {
 		w.judge(p, packet)
 		w.send(parent, packet)
 	}
@@ -387,141 +250,6 @@ func (w *world) judge(p *peer, packet []byte) {
 	default:
 		w.t.Fatalf("rank %d sends a packet of type %d", p.rank, h.Type)
 	}
-}
-
-func (w *world) send(to int, packet []byte) {
-	copies := 1
-	if w.faults {
-		copies = []int{0, 1, 1, 1, 2}[w.rng.IntN(5)]
-	}
-	for range copies {
-		w.wire = append(w.wire, inFlight{to, packet})
-	}
-}
-
-// deliver takes any packet from the network.
-func (w *world) deliver() {
-	i := w.rng.IntN(len(w.wire))
-	if !w.faults {
-		i = 0
-	}
-	f := w.wire[i]
-	w.wire = append(w.wire[:i], w.wire[i+1:]...)
-	if f.to != parent {
-		w.step(w.members[f.to], f.packet)
-		return
-	}
-	var h wire.Header
-	payload, _ := h.Decode(f.packet)
-	if h.Epoch != w.epoch {
-		return
-	}
-	if key := (chunkKey{h.Epoch, h.Chunk}); h.Type == wire.Contribution {
-		w.contributed(key, &h, payload)
-	} else {
-		w.probed(key, &h)
-	}
-}
-
-func (w *world) contributed(key chunkKey, h *wire.Header, payload []byte) {
-	if w.taken[key] == nil {
-		w.taken[key] = map[uint32][]byte{}
-	}
-	if _, have := w.taken[key][h.Lowest]; have {
-		return
-	}
-	if sig, have := w.sigs[key]; have && sig != h.Signature {
-		w.t.Fatalf("number %d is %+v and %+v", h.Chunk, sig, h.Signature)
-	}
-	w.sigs[key] = h.Signature
-	w.taken[key][h.Lowest] = withExponent(payload, h.Exponent)
-	if w.sinks[key] == nil {
-		w.sinks[key] = map[uint32]bool{}
-	}
-	w.sinks[key][h.Lowest] = h.Flags&wire.Sink != 0
-	if h.Flags&wire.Source != 0 {
-		if first, twice := w.sources[key]; twice {
-			w.t.Fatalf("number %d has the sources %d and %d", h.Chunk, first, h.Lowest)
-		}
-		w.sources[key] = h.Lowest
-	}
-	if len(w.taken[key]) < len(w.members) {
-		return
-	}
-	if _, held := w.bits[h.Chunk]; held && h.Collective != wire.Barrier {
-		w.t.Fatalf("number %d, whose result is held, is reduced again", h.Chunk)
-	}
-	w.results[key] = w.reduce(key, h.Signature)
-	for r := range w.members {
-		w.answer(key, r)
-	}
-}
-
-func (w *world) reduce(key chunkKey, sig wire.Signature) []byte {
-	if sig.PayloadSize() == 0 {
-		return []byte{0}
-	}
-	if sig.Collective.Copies() {
-		source, have := w.sources[key]
-		if !have {
-			w.t.Fatalf("number %d has no source", key.number)
-		}
-		return w.taken[key][source]
-	}
-	var in [][]byte
-	var exponents []int8
-	for r := range w.members {
-		data, exponent := parts(w.taken[key][uint32(r)])
-		in, exponents = append(in, data), append(exponents, exponent)
-	}
-	out := make([]byte, sig.PayloadSize())
-	if sig.Element == reduce.Block32 {
-		return withExponent(out, reduce.SumBlocks(out, in, exponents))
-	}
-	kernel, err := reduce.KernelOf(sig.Function, sig.Element)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	kernel(out, in)
-	return withExponent(out, 0)
-}
-
-// answer sends the result of a chunk to a member.
-func (w *world) answer(key chunkKey, rank int) {
-	sig := w.sigs[key]
-	h := w.header(key, wire.Result, rank)
-	h.Signature = sig
-	body, exponent := parts(w.results[key])
-	if h.Exponent = exponent; w.sinks[key][uint32(rank)] {
-		h.Flags = wire.Sink
-	} else {
-		body = nil
-	}
-	w.send(rank, packetOf(&h, body))
-}
-
-func (w *world) header(key chunkKey, t wire.Type, rank int) wire.Header {
-	return wire.Header{Type: t, Group: 9, Epoch: key.epoch, Cookie: 7, Chunk: key.number, Child: uint16(rank)}
-}
-
-func packetOf(h *wire.Header, body []byte) []byte {
-	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(body))
-	h.Put(b)
-	return append(b, body...)
-}
-
-func (w *world) probed(key chunkKey, h *wire.Header) {
-	rank := int(h.Lowest)
-	t := wire.Heard
-	if _, finished := w.results[key]; finished {
-		w.answer(key, rank)
-		return
-	}
-	if _, have := w.taken[key][h.Lowest]; !have {
-		t = wire.Want
-	}
-	answer := w.header(key, t, rank)
-	w.send(rank, packetOf(&answer, nil))
 }
 
 // run does one random thing, and reports whether there was any left to do.

@@ -88,13 +88,10 @@ func (p *operation) divide() {
 }
 
 // segment returns the elements from the next chunk on that are cut into chunks one after the
-// other; none at the end.
+// other, by p's parts; none at the end.
 func (p *operation) segment() (from, to int) {
 	from, to = p.at, p.Elements
 	d := p.Parts
-	if d == nil {
-		return from, to
-	}
 	if d.Skip.size() > 0 {
 		if from == d.Skip.From {
 			from = d.Skip.To
@@ -118,7 +115,10 @@ func (p *operation) segment() (from, to int) {
 
 // cut makes c, which is p's next one, have its elements, and says what this member is to it.
 func (p *operation) cut(c *chunk) {
-	from, end := p.segment()
+	from, end := p.at, p.Elements
+	if p.Parts != nil {
+		from, end = p.segment()
+	}
 	to := min(from+p.perItem, end)
 	p.at = to
 	c.elements, c.offset = uint16(to-from), from*p.width

@@ -85,7 +85,7 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 // contributions sends the next chunks that no number has yet, up to limit and the
 // window of congestion control, as further packets of the batch at out's end, where they
 // are: full chunks of one operation, right behind those in its vector. It reports whether
-// there were any. They do what create and contribute do.
+// there were any. They do what contribute does, but at once what is the same for all.
 func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	p, last := s.ops[0], len(out.Sends)-1
 	if last < 0 || p.coded || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
@@ -102,22 +102,12 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	run.Heads = out.heads[begin-len(run.Heads):]
 	run.Body = run.Body[:len(run.Body)+int(n)*size]
 	for head := out.heads[begin:]; len(head) > 0; head = head[wire.HeaderSize:] {
-		c := s.vacate(s.next)
-		s.timer.turn++
-		c.number, c.state, c.op, c.kept = s.next, flying, p, nil
-		c.elements, c.offset, c.exponent = uint16(p.perItem), at, 0
-		c.source, c.sink, c.given, c.owned, c.placed, c.credit = p.source, p.sink, false, false, false, false
-		c.sent, c.sentAt = true, now
-		c.care = care{reported: s.timer.turn, spoken: s.timer.turn, due: core.Never}
-		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), s.next, c.elements, 0)
-		at += size
+		c := s.create()
+		c.sent = true
+		s.reported(now, c)
+		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), c.number, c.elements, 0)
 		s.next++
-		s.created++
 	}
-	p.at = int(i+n) * p.perItem
-	s.flight += n
 	s.counters.Sent += uint64(n)
-	s.timer.sent(now, s.link.Idle)
-	s.began(p, i+n)
 	return true
 }

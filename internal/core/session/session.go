@@ -298,37 +298,22 @@ func (s *Session) unagreed(n uint32) bool {
 	return p != nil && p.agreedChunk > 0 && !wire.Newer(s.base, p.needs(n))
 }
 
-// create gives number s.created its place in the ring.
-func (s *Session) create() {
-	p := s.ops[0]
-	i := s.created - p.first
-	c := s.vacate(s.created)
-	*c = chunk{number: s.created, state: flying, op: p}
-	p.cut(c)
-	if i == 0 {
-		p.begun = s.link.Epoch
-	}
-	s.created++
-	s.began(p, i+1)
-}
-
-// vacate returns the place in the ring for number n, which is the next to be created,
-// after what was there has given its memory back.
-func (s *Session) vacate(n uint32) *chunk {
-	c := s.place(n)
+// create gives number s.created its place in the ring, after what was there has given its memory back.
+func (s *Session) create() *chunk {
+	p, c := s.ops[0], s.place(s.created)
 	s.disown(c)
 	if old := c.op; old != nil && c.number+1 == old.end() && len(s.past) < len(s.ring) {
 		s.past = append(s.past, old) // nothing refers to it any more
 	}
-	return c
-}
-
-// began notes that so many chunks of p, the oldest of the operations that are not wholly
-// created, are.
-func (s *Session) began(p *operation, chunks uint32) {
-	if chunks == p.chunks {
+	*c = chunk{number: s.created, state: flying, op: p}
+	p.cut(c)
+	if s.created == p.first {
+		p.begun = s.link.Epoch
+	}
+	if s.created++; s.created == p.end() {
 		s.ops = slices.Delete(s.ops, 0, 1)
 	}
+	return c
 }
 
 // contribute sends c's contribution to the parent.
