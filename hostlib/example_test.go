@@ -48,6 +48,49 @@ func Example() {
 	// Output: [3 1.5] by host-tree since this host has no offload manager
 }
 
+// Reproducible sums do not depend on the order of members, nor on what reduces. A plain sum of these numbers is 0 or 1,
+// by the order in which they are added.
+func ExampleReproducible() {
+	ctx := context.Background()
+	numbers := map[string]float32{"a": 1, "b": 1e8, "c": -1e8}
+	hosts, members := map[string]*hostlib.Host{}, []hostlib.Member(nil)
+	for _, name := range []string{"a", "b", "c"} {
+		h, err := hostlib.Join(ctx, hostlib.Config{Name: name})
+		if err != nil {
+			panic(err)
+		}
+		defer h.Close(ctx)
+		hosts[name], members = h, append(members, h.Member())
+	}
+	for round, order := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+		var wg sync.WaitGroup
+		ranks := []hostlib.Member{members[order[0]], members[order[1]], members[order[2]]}
+		for rank, m := range ranks {
+			wg.Go(func() {
+				comm, err := hosts[m.Host].Communicator(ctx, fmt.Sprint("job-", round), ranks, hostlib.Reproducible())
+				if err != nil {
+					panic(err)
+				}
+				v := []float32{numbers[m.Host]}
+				outcome, err := hostlib.Allreduce(ctx, comm, reduce.Sum, v, v)
+				if err != nil {
+					panic(err)
+				}
+				if rank == 0 {
+					fmt.Println(v, outcome.Reproducible)
+				}
+				if err := comm.Leave(ctx); err != nil {
+					panic(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	// Output:
+	// [1] true
+	// [1] true
+}
+
 // Several operations may be in flight; the buffers of each are free when it is done.
 func ExampleRequest() {
 	ctx := context.Background()

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -343,6 +344,49 @@ func TestFixedIsLikeTwin(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestFixedGolden: the bits are those of all versions, machines and builds.
+func TestFixedGolden(t *testing.T) {
+	for _, test := range []struct {
+		from    Type
+		members int
+		want    string
+	}{
+		{Float32, 1, "51db98164b1f6d10"}, {Float32, 8, "3f32f1ba35673a5d"}, {Float32, 64, "b371c89858bb5ce9"}, {Float32, 65, "fcfc801e1d40204c"},
+		{Float64, 1, "85a8dc3460efde6c"}, {Float64, 8, "94475c7aa7724697"}, {Float64, 65, "29fb69f662be3e0b"},
+	} {
+		f, err := FixedOf(test.from, test.members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := rand.New(rand.NewPCG(uint64(test.members), uint64(test.from)))
+		least := map[Type]int{Float32: -149, Float64: -1074}[test.from]
+		members := make([][]byte, test.members)
+		for i := range members {
+			for j := range 1500 { // each 150 of another size, the first subnormal, and one in 40 none
+				bits := r.Uint64()
+				x := math.Ldexp(float64(int64(bits|1))*0x1p-63, least+3+j/150*25)
+				switch bits >> 20 % 40 {
+				case 0:
+					x = math.Copysign(0, x)
+				case 1:
+					if j%300 < 10 {
+						x = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[bits>>32%3]
+					}
+				}
+				if test.from == Float64 {
+					members[i] = binary.LittleEndian.AppendUint64(members[i], math.Float64bits(x))
+				} else {
+					members[i] = binary.LittleEndian.AppendUint32(members[i], math.Float32bits(float32(x)))
+				}
+			}
+		}
+		s := sumFixed(f, members)
+		if got := fmt.Sprintf("%x", sha256.Sum256(s.result))[:16]; got != test.want {
+			t.Errorf("%d members of %v: %s, want %s", test.members, test.from, got, test.want)
 		}
 	}
 }

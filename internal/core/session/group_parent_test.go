@@ -156,4 +156,3 @@ func (w *world) probed(key chunkKey, h *wire.Header) {
 	answer := w.header(key, t, rank)
 	w.send(rank, packetOf(&answer, nil))
 }
-

@@ -126,4 +126,3 @@ func (w *world) expected(inputs [][]Operation, i int, rank uint32) []byte {
 	}
 	return out
 }
-
