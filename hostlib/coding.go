@@ -50,6 +50,19 @@ func (t groupOptions) validateCoding() error {
 	return nil
 }
 
+// codingWords says how floating-point numbers are summed.
+func (t groupOptions) codingWords() string {
+	switch {
+	case t.reproducible:
+		return "Reproducible sums"
+	case t.blockFloat:
+		return "sums in BlockFloat"
+	case t.compressed != reduce.NoType:
+		return fmt.Sprintf("sums Compressed to %v", t.compressed)
+	}
+	return "plain sums"
+}
+
 // sumsFixed reports whether a reduction is Reproducible as integers: it would depend on the order otherwise.
 func (t groupOptions) sumsFixed(f reduce.Function, e reduce.Type) bool {
 	return t.reproducible && f == reduce.Sum && (e == reduce.Float32 || e == reduce.Float64)

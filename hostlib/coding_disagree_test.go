@@ -1,6 +1,7 @@
 package hostlib
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -51,6 +52,31 @@ func TestCodedSumsAreNoOthers(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestMembersWithOtherCodings: members that do not all have an option are no group, and the error says how the others sum.
+func TestMembersWithOtherCodings(t *testing.T) {
+	hosts, members := joinAs(t, []string{"h0", "h1"})
+	for says, option := range map[string]GroupOption{
+		"Reproducible sums": Reproducible(), "sums Compressed to float16": Compressed(reduce.Float16), "sums in BlockFloat": BlockFloat(),
+		"plain sums": func(*groupOptions) {},
+	} {
+		ctx, cancel := context.WithCancel(within(t))
+		each(2, func(i int) {
+			if i == 0 {
+				_, err := hosts[0].Communicator(ctx, "job", members, option)
+				if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "rank 1 (h1)") {
+					t.Errorf("%s: rank 0: %v", says, err)
+				}
+				return
+			}
+			defer cancel() // the first waits for rank 1 to call it rightly
+			_, err := hosts[1].Communicator(ctx, "job", members, Compressed(reduce.BFloat16))
+			if !errors.Is(err, ErrFormation) || !strings.Contains(err.Error(), "rank 0 (h0)") || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: rank 1: %v", says, err)
+			}
+		})
 	}
 }
 

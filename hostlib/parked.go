@@ -87,7 +87,7 @@ func (h *Host) wanted(k *caller) (c *Communicator, last []byte, refusal string) 
 func (h *Host) inAnother(c *Communicator, k *caller) string {
 	other := k.conn.Peer().Name
 	c.other.Store(&other)
-	return fmt.Sprintf("%s is in a communicator %q with other members or settings", h.name, c.name)
+	return fmt.Sprintf("%s is in a communicator %q with other members or settings: of %d, with %s", h.name, c.name, len(c.members), c.options.codingWords())
 }
 
 // park keeps a caller until its communicator is made, in place of an earlier one of the

@@ -9,9 +9,9 @@ import (
 	"github.com/tributary-fabric/tributary/reduce"
 )
 
-// TestTurnedElementsAreTold: an operation that turns its elements has, in all its packets, another signature than any
+// TestTurnedElementsAreDistinguished: an operation that turns its elements has, in all its packets, another signature than any
 // on vectors of what packets carry; and what its members called can be read from it.
-func TestTurnedElementsAreTold(t *testing.T) {
+func TestTurnedElementsAreDistinguished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		elements := rapid.OneOf(rapid.IntRange(1, 100), rapid.IntRange(1, 100_000)).Draw(t, "elements")
 		serial := rapid.Uint16().Draw(t, "serial")
