@@ -82,8 +82,7 @@ type Communicator struct {
 	order sync.Mutex // of operations: held while one gets its number and is posted
 
 	mu         sync.Mutex
-	requests   map[uint64]*Request
-	lastID     uint64
+	requests   pending
 	successors uint64 // communicators that were made of this one's members
 	status     status
 	other      atomic.Pointer[string] // process that has called with other members or settings
@@ -166,9 +165,9 @@ func (h *Host) single(ctx context.Context, name string, members []Member, option
 		links: map[int]*link{},
 		over:  make(chan struct{}), opened: make(chan struct{}), done: make(chan struct{}),
 		formed: make(chan struct{}), settled: make(chan struct{}),
-		requests: map[uint64]*Request{}, messaging: messaging{closed: make(chan struct{})},
-		recovery: recovery{turn: make(chan struct{}, 1)},
-		status:   status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
+		messaging: messaging{closed: make(chan struct{})},
+		recovery:  recovery{turn: make(chan struct{}, 1)},
+		status:    status{epoch: endpoint.FirstEpoch, epochs: []uint32{endpoint.FirstEpoch}},
 	}
 	if !sub.onHosts && !options.noSwitches {
 		c.manager = h.manager
@@ -445,29 +444,22 @@ func (c *Communicator) submit(r *Request, o *session.Operation, tag func(serial 
 		return
 	}
 	c.isLeaving = c.isLeaving || o.Last
-	c.lastID++
-	o.ID = c.lastID
+	o.ID = c.requests.add(r)
 	r.position, r.tag = c.messaging.called(tag)
-	c.requests[o.ID] = r
 	c.mu.Unlock()
 	if !o.Whole.IsSet { // members compare its place among all operations, also those by messages
 		o.Whole = session.Whole{IsSet: true, Elements: o.Elements, Serial: uint16(r.position)}
 	}
-	lent := operations.Get().(*session.Operation)
-	*lent = *o
+	r.operation = *o
 	// The only error is that the loop has ended, which fails all requests.
-	_ = c.loop.Queue(context.Background(), item{in: endpoint.Input{Kind: endpoint.Start, Operation: lent}})
+	_ = c.loop.Queue(context.Background(), item{in: endpoint.Input{Kind: endpoint.Start, Operation: &r.operation}})
 }
-
-// operations are memory for those on their way to a loop, which puts it back when
-// it has taken them.
-var operations = sync.Pool{New: func() any { return new(session.Operation) }}
 
 // isBusy reports whether operations are in flight.
 func (c *Communicator) isBusy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests) > 0
+	return c.requests.areSome()
 }
 
 // abort gives the communicator up.

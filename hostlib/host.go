@@ -17,6 +17,7 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/hooks"
 	"github.com/tributary-fabric/tributary/internal/driver/lldp"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
@@ -26,6 +27,7 @@ type Host struct {
 	name    string
 	cfg     Config
 	hooks   hooks.Hooks
+	clock   runner.Clock
 	peers   *peer.Host       // where others reach it, and it them
 	members *membership.Node // of its zone; nil: it is in none
 	locate  func(ctx context.Context, host string) (string, error)
@@ -69,7 +71,7 @@ func Join(ctx context.Context, c Config) (*Host, error) {
 		name: c.Name, cfg: c.filled(), hooks: hooks.From(ctx),
 		comms: map[attempt]*Communicator{}, names: map[string]*Communicator{},
 		parked: parked{of: map[string]int{}}, links: newLinks(), rails: railSet{new: map[string]bool{}, removed: map[string]bool{}}, done: make(chan struct{}),
-		awaits: make(chan struct{}, 1), invited: make(chan struct{}, 1),
+		clock: runner.NewClock(), awaits: make(chan struct{}, 1), invited: make(chan struct{}, 1),
 	}
 	h.costs.Store(h.cfg.Costs)
 	h.cfg.Log = h.cfg.Log.With(slog.String("host", c.Name))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
@@ -293,7 +292,7 @@ func (o *hostOperation) done(err error) {
 		}
 		r.outcome = Outcome{
 			Transport: Hosts, Algorithm: Algorithm(o.algorithm), Reason: reason,
-			Messages: o.messages, Bytes: o.bytes, Elapsed: time.Since(r.begun), function: o.function,
+			Messages: o.messages, Bytes: o.bytes, Elapsed: r.elapsed(), function: o.function,
 		}
 		r.coding.report(&r.outcome)
 	}

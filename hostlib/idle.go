@@ -31,8 +31,8 @@ func (h *Host) restIdle() {
 // restIfIdle has the communicator rest, once after each time of work, and in each epoch.
 func (c *Communicator) restIfIdle() {
 	c.mu.Lock()
-	last := c.lastID
-	isBusy := len(c.requests) > 0
+	last := c.requests.next
+	isBusy := c.requests.areSome()
 	epoch := c.status.epoch
 	c.mu.Unlock()
 	seen := c.seenID

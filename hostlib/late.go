@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tributary-fabric/tributary/hostlib/rail"
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/endpoint"
 	"github.com/tributary-fabric/tributary/internal/core/rollcall"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
@@ -160,7 +161,7 @@ func (c *Communicator) Waiting() (w Wait, isWaiting bool) {
 	if r == nil {
 		return Wait{}, false
 	}
-	w = Wait{Collective: r.collective.String(), Operation: r.position, For: time.Since(r.begun)}
+	w = Wait{Collective: r.collective.String(), Operation: r.position, For: c.host.clock.Now().Sub(r.begun)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.late.position == r.position {
@@ -176,7 +177,7 @@ type waiting struct {
 	collective schedule.Collective
 	position   uint32
 	tag        uint64
-	begun      time.Time
+	begun      core.Time
 }
 
 // oldest returns the operation that has not ended and was called first; nil: there is none.
@@ -187,9 +188,7 @@ func (c *Communicator) oldest() (first *waiting) {
 		}
 	}
 	c.mu.Lock()
-	for _, r := range c.requests {
-		take(r)
-	}
+	c.requests.each(take)
 	c.mu.Unlock()
 	m := &c.messaging
 	m.mu.Lock()
@@ -211,7 +210,11 @@ type lateness struct {
 // callRoll floods what the oldest operation is, if it is late.
 func (c *Communicator) callRoll() {
 	w := c.oldest()
-	if w == nil || len(c.members) == 1 || c.sub.leads != nil || time.Since(w.begun) < c.host.cfg.SlowAfter {
+	if w == nil || len(c.members) == 1 || c.sub.leads != nil {
+		return
+	}
+	elapsed := c.host.clock.Now().Sub(w.begun)
+	if elapsed < c.host.cfg.SlowAfter {
 		return
 	}
 	c.mu.Lock()
@@ -219,7 +222,7 @@ func (c *Communicator) callRoll() {
 	if l.position != w.position || l.round == 0 {
 		*l = lateness{position: w.position}
 	}
-	isDue := l.round < 200 && (l.round == 0 || time.Since(w.begun) >= c.host.cfg.SlowAfter<<min(l.round, 20))
+	isDue := l.round < 200 && (l.round == 0 || elapsed >= c.host.cfg.SlowAfter<<min(l.round, 20))
 	if isDue {
 		l.round++
 	}

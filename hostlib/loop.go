@@ -58,7 +58,7 @@ type stepper struct {
 func (c *Communicator) startLoop() error {
 	s := &stepper{Communicator: c}
 	config := runner.Config[item, endpoint.Output]{
-		Core: s, Clock: runner.NewClock(), Apply: s.apply, Queue: postedAtMost, Ended: func(error) { c.conclude(false) },
+		Core: s, Clock: c.host.clock, Apply: s.apply, Queue: postedAtMost, Ended: func(error) { c.conclude(false) },
 	}
 	if c.conn != nil {
 		config.Source = dataSource{runner.FromConn(c.conn, packetsAtOnce, func(p *transport.Packet) item {
@@ -152,15 +152,9 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 	s.inputs = s.inputs[:0]
 	for i := range items {
 		it := &items[i]
-		if it.stream != nil && !s.connects(it) {
-			continue
+		if k := it.in.Kind; k == endpoint.Packet || k == endpoint.Start || !s.takes(it) {
+			s.inputs = append(s.inputs, it.in)
 		}
-		if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) || s.policies.takes(it) {
-			continue
-		}
-		s.inputs = append(s.inputs, it.in)
-		s.final = s.final || it.final
-		s.rests = s.rests || it.in.Kind == endpoint.Rest
 	}
 	s.rolls(out)
 	s.core.Step(now, s.inputs, out)
@@ -171,12 +165,24 @@ func (s *stepper) Step(now core.Time, items []item, out *endpoint.Output) {
 			b.Release()
 		}
 		if o := items[i].in.Operation; o != nil {
-			*o = session.Operation{} // whose vectors are the caller's
-			operations.Put(o)
+			o.In, o.Out, o.Marks, o.Parts = nil, nil, nil, nil // the caller's
 		}
 	}
 	clear(items) // whose bursts are others' now
 	clear(s.inputs)
+}
+
+// takes reports whether an item, neither packet nor operation, is not for the core.
+func (s *stepper) takes(it *item) bool {
+	if it.stream != nil && !s.connects(it) {
+		return true
+	}
+	if s.gathered.takes(it) || s.roll.takes(s.Communicator, it) || s.policies.takes(it) {
+		return true
+	}
+	s.final = s.final || it.final
+	s.rests = s.rests || it.in.Kind == endpoint.Rest
+	return false
 }
 
 // Deadline implements runner.Core.
@@ -203,7 +209,7 @@ func (s *stepper) connects(it *item) bool {
 
 // apply does what a step has put out: first what lends memory of the callers'
 // vectors, then what gives these back.
-func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
+func (s *stepper) apply(now core.Time, out *endpoint.Output) []item {
 	if out.Ended != nil || out.Left {
 		// Before others hear of it, who may call the name's next communicator.
 		s.retire()
@@ -232,7 +238,7 @@ func (s *stepper) apply(_ core.Time, out *endpoint.Output) []item {
 	if out.Demand != 0 {
 		s.report(manager.Report{Demand: out.Demand})
 	}
-	s.complete(out)
+	s.complete(now, out)
 	if out.Ended != nil {
 		s.word = out.Ended.Append(nil)
 		if out.Ended.Kind == wire.FailRevoked { // which another may have said on the tree of hosts alone
@@ -304,7 +310,7 @@ func (s *stepper) sendDatagrams(out *endpoint.Output) {
 }
 
 // complete ends the requests of finished operations.
-func (s *stepper) complete(out *endpoint.Output) {
+func (s *stepper) complete(now core.Time, out *endpoint.Output) {
 	if len(out.Completions)+len(out.Refused) == 0 {
 		return
 	}
@@ -312,10 +318,9 @@ func (s *stepper) complete(out *endpoint.Output) {
 	defer s.mu.Unlock()
 	for i := range out.Completions {
 		done := &out.Completions[i]
-		if r := s.requests[done.ID]; r != nil {
-			delete(s.requests, done.ID)
+		if r := s.requests.take(done.ID); r != nil {
 			epochs, why, trees := s.status.during(done.FirstEpoch, done.LastEpoch)
-			r.complete(done, epochs, s.spoken[r.chosen].say(r.chosen, why), trees)
+			r.complete(now, done, epochs, s.spoken[r.chosen].say(r.chosen, why), trees)
 		}
 	}
 	for _, no := range out.Refused {
@@ -326,8 +331,7 @@ func (s *stepper) complete(out *endpoint.Output) {
 		if errors.Is(no.Err, session.ErrLeft) {
 			kind = ErrEnded
 		}
-		if r := s.requests[no.ID]; r != nil {
-			delete(s.requests, no.ID)
+		if r := s.requests.take(no.ID); r != nil {
 			r.fail(fmt.Errorf("%w: %w", kind, no.Err))
 		}
 	}
@@ -350,9 +354,10 @@ func (c *Communicator) refuseAll(err error) {
 	c.ends(err)
 	c.mu.Lock()
 	c.end = cmp.Or(c.end, err)
-	for id, r := range c.requests {
-		delete(c.requests, id)
-		r.fail(c.err)
+	for id := c.requests.oldest; c.requests.areSome(); id++ {
+		if r := c.requests.take(id); r != nil {
+			r.fail(c.err)
+		}
 	}
 	c.messaging.refuse()
 	c.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -280,7 +279,7 @@ func (j *composite) finished(p *Request) {
 		}
 	}
 	r.outcome = j.of.outcome(j.pieces)
-	r.outcome.Elapsed = time.Since(r.begun)
+	r.outcome.Elapsed = r.elapsed()
 	r.succeed()
 }
 

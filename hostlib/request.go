@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tributary-fabric/tributary/internal/core"
 	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -68,7 +69,8 @@ type Outcome struct {
 
 // Request is an operation in flight.
 type Request struct {
-	over runner.Event
+	over      runner.Event
+	operation session.Operation // on its way to the loop
 	state
 }
 
@@ -76,8 +78,8 @@ type Request struct {
 type state struct {
 	outcome Outcome
 	err     error
-	begun   time.Time
-	after   func() // turns the result into what the caller sees
+	begun   core.Time // by the host's clock
+	after   func()    // turns the result into what the caller sees
 	comm    *Communicator
 
 	collective schedule.Collective // 0: none was started
@@ -96,14 +98,17 @@ type state struct {
 	shared     *processes // that end it; nil: they do not
 }
 
-// requests are those that no caller has seen, to be used again.
+// requests are those that no caller has seen, to be used again: without a state.
 var requests = sync.Pool{New: func() any { return new(Request) }}
 
 func newRequest(c *Communicator) *Request {
 	r := requests.Get().(*Request)
-	r.state = state{begun: time.Now(), comm: c}
+	r.begun, r.comm = c.host.clock.Now(), c
 	return r
 }
+
+// elapsed returns the time since the operation was called.
+func (r *Request) elapsed() time.Duration { return r.comm.host.clock.Now().Sub(r.begun) }
 
 // Done returns a channel that is closed when the operation is done.
 func (r *Request) Done() <-chan struct{} { return r.over.Done() }
@@ -216,17 +221,16 @@ func (r *Request) result() (Outcome, error) {
 }
 
 // complete ends the request well.
-func (r *Request) complete(done *session.Completion, epochs []uint32, reason string, trees [][]manager.TreeReducer) {
-	r.outcome = Outcome{
-		Transport: Mixed, Reason: reason, Epochs: epochs, Chunks: int(done.Chunks), Elapsed: time.Since(r.begun),
-		function: r.function, element: r.element, trees: trees,
-	}
-	r.coding.report(&r.outcome)
+func (r *Request) complete(now core.Time, done *session.Completion, epochs []uint32, reason string, trees [][]manager.TreeReducer) {
+	o := &r.outcome // which is empty
+	o.Transport, o.Reason, o.Epochs, o.Chunks, o.Elapsed = Mixed, reason, epochs, int(done.Chunks), now.Sub(r.begun)
+	o.function, o.element, o.trees = r.function, r.element, trees
+	r.coding.report(o)
 	switch done.OffloadDone {
 	case 0:
-		r.outcome.Transport = HostTree
+		o.Transport = HostTree
 	case done.Chunks:
-		r.outcome.Transport = Offload
+		o.Transport = Offload
 	}
 	r.succeed()
 }

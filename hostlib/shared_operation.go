@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/node"
 	"github.com/tributary-fabric/tributary/internal/core/session"
@@ -326,7 +325,7 @@ func (p *processes) complete(x *sharedOperation) {
 	if !p.leads() {
 		x.outcome.Reason = p.throughLeader()
 	}
-	x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.function, r.element, time.Since(r.begun)
+	x.outcome.function, x.outcome.element, x.outcome.Elapsed = r.function, r.element, r.elapsed()
 	r.coding.report(&x.outcome)
 	r.outcome = x.outcome
 	giveBack(x.temp)

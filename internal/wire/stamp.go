@@ -15,24 +15,30 @@ const (
 	stampElements = 3 // elements, operation, chunk elements
 	stampLowest   = 4 // the rest of the signature, lowest rank
 
-	flagsShift     = 48
-	keepsFlags     = ^uint64(0xff << flagsShift)
-	keepsCookie    = ^uint64(1<<40 - 1)
-	keepsOperation = ^uint64(1<<16 - 1)
-	keepsElement   = ^uint64(MaxRank)
+	flagsShift   = 48
+	typeShift    = 56
+	keepsType    = ^uint64(15 << typeShift)
+	keepsCookie  = ^uint64(1<<40 - 1)
+	keepsElement = ^uint64(MaxRank)
 )
 
 // Stamp returns h's stamp, with its lowest rank.
-func (h *Header) Stamp() (s Stamp) {
-	var b [HeaderSize]byte
-	h.Put(b[:])
-	for i := range s {
-		s[i] = binary.BigEndian.Uint64(b[8*i:])
+func (h *Header) Stamp() Stamp {
+	return Stamp{
+		stampFlags:    Version<<60 | uint64(h.Type&15)<<typeShift | uint64(h.Child)<<32 | uint64(h.Group),
+		1:             uint64(h.Epoch)<<32 | uint64(uint32(h.Cookie>>16)),
+		stampChunk:    uint64(h.Cookie) << 48,
+		stampElements: uint64(h.Elements)<<32 | uint64(h.Operation)<<16,
+		stampLowest: uint64(uint32(h.Collective)<<28|uint32(h.Function)&15<<24|h.Root&MaxRank)<<32 |
+			uint64(h.Element)<<24 | uint64(h.Lowest&MaxRank),
 	}
-	s[stampFlags] &= keepsFlags
-	s[stampChunk] &= keepsCookie
-	s[stampElements] &= keepsOperation
-	return s
+}
+
+// Of returns the stamp of what differs from s in its type alone.
+func (s *Stamp) Of(t Type) Stamp {
+	other := *s
+	other[stampFlags] = s[stampFlags]&keepsType | uint64(t&15)<<typeShift
+	return other
 }
 
 // Put writes the header of a chunk of that many elements into b.

@@ -12,6 +12,8 @@ func TestStampPutsWhatTheHeaderPuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := drawHeader(t)
 		s := h.Stamp()
+		h.Type = rapid.SampledFrom([]Type{Contribution, Result}).Draw(t, "another type")
+		s = s.Of(h.Type)
 		h.Flags = Flags(rapid.Byte().Draw(t, "other flags"))
 		h.Chunk, h.ChunkElements, h.Exponent = rapid.Uint32().Draw(t, "another chunk"), rapid.Uint16().Draw(t, "its elements"), rapid.Int8().Draw(t, "its exponent")
 		var want, got [HeaderSize]byte

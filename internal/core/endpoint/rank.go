@@ -151,10 +151,9 @@ type Output struct {
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{
-		Datagrams: o.Datagrams[:0], Messages: o.Messages[:0], Completions: o.Completions[:0],
-		Refused: o.Refused[:0], Entered: o.Entered[:0], TakesBatches: o.TakesBatches,
-	}
+	o.Datagrams, o.Messages, o.Completions = o.Datagrams[:0], o.Messages[:0], o.Completions[:0]
+	o.Refused, o.Entered = o.Refused[:0], o.Entered[:0]
+	o.Loss, o.Demand, o.Notice, o.Ended, o.Left, o.Gone = nil, 0, nil, nil, false, false
 }
 
 // Core is one member of a communicator. Its methods are not safe for

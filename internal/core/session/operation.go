@@ -263,12 +263,11 @@ func (s *Session) operation() *operation {
 }
 
 // begin makes p be o, before its first chunk is sent.
-func (p *operation) begin(o Operation, serial uint16, first uint32, c *Config) {
-	*p = operation{
-		Operation: o, first: first, chunks: 1,
-		source: o.Source(c.Rank), sink: o.Sink(c.Rank),
-		copies: o.Collective.Copies(), block: o.Element == reduce.Block32, coded: o.Coding(),
-	}
+func (p *operation) begin(o *Operation, serial uint16, first uint32, c *Config) {
+	*p = operation{}
+	p.Operation, p.first, p.chunks = *o, first, 1
+	p.source, p.sink = o.Source(c.Rank), o.Sink(c.Rank)
+	p.copies, p.block, p.coded = o.Collective.Copies(), o.Element == reduce.Block32, o.Coding()
 	p.sig = wire.Signature{
 		Collective: o.Collective, Function: o.Function, Element: o.Element,
 		Root: o.Root, Operation: serial, Elements: uint32(o.Elements),
@@ -339,7 +338,6 @@ func (s *Session) stamp(p *operation) {
 	h := s.header(wire.Contribution, 0)
 	h.Signature = p.sig
 	p.up = h.Stamp()
-	h.Type = wire.Result
-	p.down = h.Stamp()
+	p.down = p.up.Of(wire.Result)
 	p.stamped = s.link.Epoch
 }

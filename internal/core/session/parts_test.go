@@ -157,7 +157,7 @@ func TestPartsOfChunks(t *testing.T) {
 	} {
 		o := Operation{Collective: wire.Broadcast, Element: reduce.Int32, Elements: c.elements, Parts: &c.parts}
 		var p operation
-		p.begin(o, 0, 0, &Config{ChunkBytes: chunkBytes, Window: 4})
+		p.begin(&o, 0, 0, &Config{ChunkBytes: chunkBytes, Window: 4})
 		var got []cut
 		for range p.chunks {
 			var k chunk

@@ -70,7 +70,8 @@ type Output struct {
 
 // Reset empties o and keeps its memory.
 func (o *Output) Reset() {
-	*o = Output{Sends: o.Sends[:0], Completions: o.Completions[:0], TakesBatches: o.TakesBatches, heads: o.heads[:0]}
+	o.Sends, o.Completions, o.heads = o.Sends[:0], o.Completions[:0], o.heads[:0]
+	o.Loss, o.Disagreement, o.Demand = nil, nil, 0
 }
 
 // Counters count a session's packets.
@@ -169,10 +170,11 @@ func (s *Session) Start(o Operation) error {
 	}
 	s.rested = s.rested || !s.Pending()
 	if len(o.Marks) == 0 {
-		s.queue(o)
+		s.queue(&o)
 	} else {
-		agreement := s.queue(o.agreement())
-		s.queue(o).awaits(agreement)
+		a := o.agreement()
+		agreement := s.queue(&a)
+		s.queue(&o).awaits(agreement)
 	}
 	s.last = o.Last
 	s.serial++
@@ -180,7 +182,7 @@ func (s *Session) Start(o Operation) error {
 }
 
 // queue gives an operation its numbers.
-func (s *Session) queue(o Operation) *operation {
+func (s *Session) queue(o *Operation) *operation {
 	p := s.operation()
 	p.begin(o, s.serial, s.fresh, &s.cfg)
 	s.fresh += p.chunks

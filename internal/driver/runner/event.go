@@ -8,7 +8,7 @@ import (
 // Event is something that happens once. Its zero value has not happened. It has
 // a channel only if somebody asks for it: who drives until it happens need not.
 type Event struct {
-	happened atomic.Bool
+	state atomic.Uint32
 
 	mu    sync.Mutex
 	done  chan struct{} // closed when it has happened; nil: nobody has asked
@@ -16,11 +16,20 @@ type Event struct {
 	waits bool          // somebody does
 }
 
+// The bits of an Event's state. One that nobody has asked for needs no lock.
+const (
+	hasHappened = 1 << iota
+	isAskedFor  // its channel, or by who awaits it: from then on mu is held to change it
+)
+
 // Happen makes it happen. It must be called once.
 func (e *Event) Happen() {
+	if e.state.CompareAndSwap(0, hasHappened) {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.happened.Store(true)
+	e.state.Store(hasHappened | isAskedFor)
 	if e.waits {
 		e.woken <- struct{}{}
 		e.waits = false
@@ -31,7 +40,10 @@ func (e *Event) Happen() {
 }
 
 // Happened reports whether it has.
-func (e *Event) Happened() bool { return e.happened.Load() }
+func (e *Event) Happened() bool { return e.state.Load()&hasHappened != 0 }
+
+// askFor notes that somebody asks, and reports whether it has happened. The caller holds mu.
+func (e *Event) askFor() (happened bool) { return e.state.Or(isAskedFor)&hasHappened != 0 }
 
 // Done returns a channel that is closed when it has happened.
 func (e *Event) Done() <-chan struct{} {
@@ -39,7 +51,7 @@ func (e *Event) Done() <-chan struct{} {
 	defer e.mu.Unlock()
 	if e.done == nil {
 		e.done = make(chan struct{})
-		if e.happened.Load() {
+		if e.askFor() {
 			close(e.done)
 		}
 	}
@@ -50,7 +62,7 @@ func (e *Event) Done() <-chan struct{} {
 // allocates only for the first of an Event's lives, and for several at once.
 func (e *Event) Await(quit, ended <-chan struct{}) {
 	e.mu.Lock()
-	if e.happened.Load() {
+	if e.askFor() {
 		e.mu.Unlock()
 		return
 	}
@@ -85,11 +97,14 @@ func (e *Event) Await(quit, ended <-chan struct{}) {
 // Renew makes an event that has happened one that has not, and reports whether it
 // did: it does not where somebody has the channel.
 func (e *Event) Renew() bool {
+	if e.state.CompareAndSwap(hasHappened, 0) {
+		return true
+	}
 	e.mu.Lock() // Happen may not have returned yet
 	defer e.mu.Unlock()
 	if e.done != nil {
 		return false
 	}
-	e.happened.Store(false)
+	e.state.Store(0)
 	return true
 }

@@ -250,13 +250,17 @@ func (l *Loop[In, Out]) cycle() bool {
 	l.more = nil
 	// What was posted is stepped at once, unless something is due: what the source
 	// has may make that needless. Posts without end do not keep the loop from it.
-	l.unread = len(l.first) > 0 && !l.unread && l.cfg.Clock.Now() < l.cfg.Core.Deadline()
-	if l.unread || !l.listens() {
-		l.arrived = l.arrived[:0]
-	} else if !l.receive() {
-		return false
+	var now core.Time
+	if l.unread = len(l.first) > 0 && !l.unread; l.unread {
+		now = l.cfg.Clock.Now()
+		l.unread = now < l.cfg.Core.Deadline()
 	}
-	now := l.cfg.Clock.Now()
+	if !l.unread {
+		if l.arrived = l.arrived[:0]; l.listens() && !l.receive() {
+			return false
+		}
+		now = l.cfg.Clock.Now()
+	}
 	if len(l.first)+len(l.arrived) == 0 && now < l.cfg.Core.Deadline() {
 		return true
 	}
@@ -280,12 +284,11 @@ func (l *Loop[In, Out]) receive() bool {
 	}
 	var err error
 	l.arrived, err = l.cfg.Source.Receive(l.cfg.Clock, until, l.arrived[:0])
-	if l.stopped() {
-		return false // the error may be that of a source which was closed together with the loop
-	}
 	if err != nil {
-		l.err = err
-		l.once.Do(func() { close(l.stop) })
+		if !l.stopped() { // it may be that of a source which was closed together with the loop
+			l.err = err
+			l.once.Do(func() { close(l.stop) })
+		}
 		return false
 	}
 	// Whoever posts and then notifies others must find its input stepped
