@@ -10,9 +10,9 @@ import (
 // next time, down to a part of it, and after a short wait for the longest again.
 func TestAdapt(t *testing.T) {
 	const poll = time.Millisecond
-	u := &UDP{poll: poll, look: poll}
-	long := func() { u.adapt(2 * poll) }
-	short := func() { u.adapt(poll / 2) }
+	u := &UDP{since: time.Hour, poll: poll, look: poll}
+	long := func() { u.adapt(time.Hour + 2*poll) }
+	short := func() { u.adapt(time.Hour + poll/2) }
 	for _, want := range []time.Duration{poll / 2, poll / 4, poll / 8, poll / 16, poll / 16} {
 		if long(); u.look != want {
 			t.Errorf("after a long wait it looks for %v, want %v", u.look, want)
@@ -69,11 +69,11 @@ func TestStuck(t *testing.T) {
 		}{{stall / 10, tries}, {stall, tries}, {2 * stall, 1}, {stall / 10, 1}, {stall / 10, tries}} {
 			e.look, e.looks = round.look, 0
 			begun := time.Since(u.opened)
-			u.now = begun
-			if n, err := u.wait(nil, time.Hour, time.Time{}); n != 0 || err != nil {
+			now := begun
+			if n, err := u.wait(nil, &now, time.Hour, time.Time{}); n != 0 || err != nil {
 				t.Fatal(n, err)
 			}
-			if took := u.now - begun; e.looks != round.want || took != time.Duration(e.looks)*round.look {
+			if took := now - begun; e.looks != round.want || took != time.Duration(e.looks)*round.look {
 				t.Errorf("round %d, looks of %v: %d in %v, want %d", i, round.look, e.looks, took, round.want)
 			}
 		}

@@ -28,7 +28,6 @@ type UDP struct {
 	attentive bool          // the present one may poll: see vigils
 	stuck     bool          // looking took so long that others have the processor: see tries
 	since     time.Duration // after opened, when the first read began that was
-	now       time.Duration // after opened, of the last reading of the clock
 
 	opened  time.Time
 	without Features
@@ -129,44 +128,37 @@ func (u *UDP) await(packets []Packet, until time.Time) (int, error) {
 		deadline = until.Sub(u.opened)
 	}
 	defer u.relax()
-	u.attend()
-	if u.busy && u.attentive && u.patience() > 0 && deadline > u.now && !u.woken.Load() {
-		// What comes after so few looks is worth no reading of the clock.
-		if n, err := u.watch(packets); n > 0 || err != nil {
-			u.adapt(0)
-			return n, err
-		}
-	}
-	for u.now = time.Since(u.opened); ; u.attend() {
+	for now := time.Since(u.opened); ; {
+		u.attend()
 		if u.busy {
-			u.busy, u.since = false, u.now
+			u.busy, u.since = false, now
 		}
 		switch {
 		case u.closed.Load():
 			return 0, net.ErrClosed
 		case u.woken.Load():
 			return u.lastLook(packets, ErrWoken)
-		case u.now >= deadline:
+		case now >= deadline:
 			return u.lastLook(packets, os.ErrDeadlineExceeded)
 		}
-		n, err := u.wait(packets, deadline, until)
+		n, err := u.wait(packets, &now, deadline, until)
 		if n > 0 || err != nil {
-			u.adapt(u.now - u.since)
+			u.adapt(now)
 			return n, err
 		}
 	}
 }
 
 // wait looks a few times, or sleeps until there is something, until the
-// deadline, or until Wake, and takes what is there then. It moves u.now on. Who is
+// deadline, or until Wake, and takes what is there then. It moves now on. Who is
 // not attentive sleeps in the runtime's poller.
-func (u *UDP) wait(packets []Packet, deadline time.Duration, until time.Time) (n int, err error) {
-	begun := u.now
+func (u *UDP) wait(packets []Packet, now *time.Duration, deadline time.Duration, until time.Time) (n int, err error) {
+	begun := *now
 	idle := begun - u.since
 	if u.attentive && idle < u.patience() {
 		n, err = u.watch(packets)
-		u.now = time.Since(u.opened)
-		u.stuck = u.now-begun > stall
+		*now = time.Since(u.opened)
+		u.stuck = *now-begun > stall
 		return n, err
 	}
 	d := time.Duration(0)
@@ -175,7 +167,7 @@ func (u *UDP) wait(packets []Packet, deadline time.Duration, until time.Time) (n
 	}
 	u.tally.waitCalls.Add(1)
 	err = u.sleep(until, d)
-	if u.now = time.Since(u.opened); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+	if *now = time.Since(u.opened); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return 0, err
 	}
 	return u.engine.take(packets, false)
@@ -244,13 +236,13 @@ func (u *UDP) patience() time.Duration {
 }
 
 // adapt has the next reads look for as long as may be worth it, now that a
-// datagram was waited for so long: where they come less often than within the longest
+// datagram was waited for: where they come less often than within the longest
 // look, as on a link that is the limit, looking only keeps a processor busy.
 // (Hypervisors that poll before they halt adapt in the same way.)
-func (u *UDP) adapt(waited time.Duration) {
+func (u *UDP) adapt(now time.Duration) {
 	switch {
 	case u.fixed:
-	case waited < u.poll:
+	case now-u.since < u.poll:
 		u.look = u.poll
 	default:
 		u.look = max(u.look/2, u.poll/shortest)
