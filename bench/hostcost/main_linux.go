@@ -10,11 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tributary-fabric/tributary/internal/driver/transport"
 )
 
 func main() {
@@ -75,7 +78,9 @@ func contestants(peer netip.AddrPort) (all []contestant, stop func() error, err 
 		}})
 	}
 	ctx := context.Background()
-	p, err := newProduct(ctx, peer)
+	p, err := newProduct(ctx, func(c transport.Conn, isOn *atomic.Bool) transport.Conn {
+		return &diverted{Conn: c, isOn: isOn, peer: peer}
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -53,7 +53,8 @@ type product struct {
 
 const measured = "h0"
 
-func newProduct(ctx context.Context, peer netip.AddrPort) (*product, error) {
+// newProduct returns a member whose data socket is what wrap makes of it.
+func newProduct(ctx context.Context, wrap func(c transport.Conn, isOn *atomic.Bool) transport.Conn) (*product, error) {
 	graph, err := topology.Open("leaf-spine:2,1,1")
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func newProduct(ctx context.Context, peer netip.AddrPort) (*product, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				made++
-				return &diverted{Conn: c, isOn: &on, peer: peer}
+				return wrap(c, &on)
 			}}
 		},
 	})

@@ -75,6 +75,32 @@ func TestEventIsRenewedAtOnce(t *testing.T) {
 	group.Wait()
 }
 
+// TestEventIsAwaitedAtOnce: whoever awaits it while it happens waits no longer, in each of
+// its lives, whether or not it has given up waiting before.
+func TestEventIsAwaitedAtOnce(t *testing.T) {
+	var e runner.Event
+	begin, givesUp := make(chan struct{}), make(chan struct{})
+	close(givesUp)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for range begin {
+			e.Happen()
+		}
+	})
+	for i := range 3000 {
+		begin <- struct{}{}
+		if i%3 == 0 {
+			e.Await(givesUp, nil)
+		}
+		e.Await(nil, nil)
+		if !e.Happened() || !e.Renew() || e.Happened() {
+			t.Fatal("it has not happened, or was not renewed")
+		}
+	}
+	close(begin)
+	group.Wait()
+}
+
 func isOver(c <-chan struct{}) bool {
 	select {
 	case <-c:
