@@ -41,7 +41,7 @@ func TestTurnedElementsAreDistinguished(t *testing.T) {
 		}
 		for _, p := range s.ops {
 			plain := new(operation)
-			plain.begin(Operation{
+			plain.begin(&Operation{
 				Collective: p.Collective, Function: p.Function, Element: p.Element, Elements: p.Elements,
 				Whole: Whole{IsSet: true, Elements: p.Elements, Serial: p.sig.Operation},
 			}, 0, 0, &cfg)
