@@ -51,8 +51,11 @@ func measure(ctx context.Context, lab *netlab.Lab, other func(context.Context) *
 	if err := c.measureBatches(lab); err != nil {
 		return c, fmt.Errorf("batches: %w", err)
 	}
-	if c.Look, err = looks(ctx, other); err != nil {
+	if c.Look, err = looks(ctx, 3*runtime.NumCPU(), other); err != nil {
 		return c, fmt.Errorf("looks: %w", err)
+	}
+	if c.Alone, err = looks(ctx, 1, other); err != nil {
+		return c, fmt.Errorf("looks of one: %w", err)
 	}
 	sleepers, err := endsOf(lab, transport.Config{Batches: true, Without: transport.Polling})
 	if err != nil {
@@ -302,13 +305,12 @@ func Look(d time.Duration) (float64, error) {
 	return float64(untilUser-user+untilSystem-system) / float64(looks), nil
 }
 
-// looks has more processes look than there are processors, and returns the middle of their costs.
-func looks(ctx context.Context, other func(context.Context) *exec.Cmd) (float64, error) {
+// looks has n processes look at once, and returns the middle of their costs.
+func looks(ctx context.Context, n int, other func(context.Context) *exec.Cmd) (float64, error) {
 	type said struct {
 		text []byte
 		err  error
 	}
-	n := 3 * runtime.NumCPU()
 	all := make(chan said, n)
 	for range n {
 		go func() {

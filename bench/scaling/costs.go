@@ -1,6 +1,8 @@
 package scaling
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -26,6 +28,7 @@ type Costs struct {
 	Send      Cost    `json:"send"`      // of a batch, with the way through a veth pair to the receiver's socket
 	Receive   Cost    `json:"receive"`   // of a batch that is there
 	Look      float64 `json:"look"`      // ns: sched_yield to another process and back, and a receive that finds nothing
+	Alone     float64 `json:"alone"`     // ns: a look where no other process waits for the processor
 	Wake      float64 `json:"wake"`      // ns: from a packet for a process that sleeps until that runs
 	Cold      float64 `json:"cold"`      // ns: what a packet's receipt and sending cost more when the caches hold something else
 	Aggregate Cost    `json:"aggregate"` // of a step of switchreduce.Core, by packets that come
@@ -33,12 +36,31 @@ type Costs struct {
 	Reduce    float64 `json:"reduce"`    // ns for each byte that a host adds to a vector
 }
 
+// half returns what is left of a look, on average, when something comes for who looks alone.
+func (c *Costs) half() time.Duration { return time.Duration(c.Alone / 2) }
+
+// adding returns how long a host adds so many bytes to a vector.
+func (c *Costs) adding(bytes int) time.Duration { return time.Duration(float64(bytes) * c.Reduce) }
+
 // numbers returns all that is measured.
 func (c *Costs) numbers() (all []*float64) {
 	for _, part := range []*Cost{&c.Send, &c.Receive, &c.Aggregate, &c.Session} {
 		all = append(all, &part.Call, &part.Packet, &part.Byte)
 	}
-	return append(all, &c.Look, &c.Wake, &c.Cold, &c.Reduce)
+	return append(all, &c.Look, &c.Alone, &c.Wake, &c.Cold, &c.Reduce)
+}
+
+// Validate reports what is wrong with c.
+func (c Costs) Validate() error {
+	for _, x := range c.numbers() {
+		if !(*x >= 0) || math.IsInf(*x, 1) { // NaN neither
+			return fmt.Errorf("%w: a cost of %v ns", ErrModel, *x)
+		}
+	}
+	if c.Send.Call == 0 || c.Receive.Call == 0 || c.Look == 0 || c.Alone == 0 {
+		return fmt.Errorf("%w: a batch that is sent or received, or a look, costs nothing", ErrModel)
+	}
+	return nil
 }
 
 // middle returns the median of each cost.
@@ -65,7 +87,7 @@ func Bypass() Costs {
 	return Costs{
 		Taken: "stated",
 		Send:  Cost{Call: 150}, Receive: Cost{Call: 150},
-		Look:   50,
+		Look: 50, Alone: 50,
 		Reduce: measured.Reduce,
 	}
 }

@@ -6,101 +6,85 @@ import (
 	"github.com/tributary-fabric/tributary/internal/core/schedule"
 )
 
-// HostAlgorithms are those of which the best stands beside a tree.
-var HostAlgorithms = []schedule.Algorithm{schedule.RecursiveDoubling, schedule.Rabenseifner, schedule.Ring}
+// Multiplying is recursive doubling with more than one peer in some rounds: in a round of radix k, each member
+// sends to k-1 others, whose vectors it adds. Rounds take longer, and are fewer.
+const Multiplying = "recursive-multiplying"
 
-// Form returns the time of an allreduce of bytes by one of HostAlgorithms in closed form: where all
-// members do the same in a round, one exchange stands for all. Numbers of hosts and children are powers of two.
-// The same as By, which simulates all members, but for pieces that differ by an element.
-func (m Model) Form(a schedule.Algorithm, s Shape, bytes int) (sum time.Duration) {
-	n := s.Hosts()
-	reduces := func(bytes int) time.Duration { return time.Duration(float64(bytes) * m.Costs.Reduce) }
-	switch a {
-	case schedule.RecursiveDoubling:
-		for far := 1; far < n; far *= 2 {
-			sum += m.exchange(bytes, s.between(0, far)) + reduces(bytes)
-		}
-	case schedule.Rabenseifner:
-		for far, piece := 1, bytes/2; far < n; far, piece = 2*far, piece/2 {
-			sum += 2*m.exchange(piece, s.between(0, far)) + reduces(piece)
-		}
-	case schedule.Ring:
-		// What a piece takes once around, and once more but for a step each time: those that no member
-		// can do without are the slowest ones.
-		piece := bytes / n
-		crossing := 1
-		for level := len(s) - 1; level >= 0; level-- {
-			crossings := crossing * (s[level] - 1) // between neighbours below a switch of this level
-			if level == len(s)-1 {
-				crossings++ // and from the last to the first
-			}
-			crossing *= s[level]
-			one := m.exchange(piece, 2*level+1)
-			steps := 2 * crossings
-			if level == 0 {
-				steps -= 2
-			}
-			sum += time.Duration(steps) * one
-		}
-		sum += time.Duration(n-1) * reduces(piece)
+// Best returns the fastest of recursive doubling, recursive multiplying and Rabenseifner's algorithm, and its
+// time. Numbers of hosts and children are powers of two.
+func (m Model) Best(s Shape, bytes int) (name string, least time.Duration) {
+	name, least = schedule.RecursiveDoubling.String(), m.doubling(s, bytes)
+	if t, _ := m.multiplying(s, bytes); t < least {
+		name, least = Multiplying, t
+	}
+	if t := m.rabenseifner(s, bytes); t < least {
+		name, least = schedule.Rabenseifner.String(), t
+	}
+	return name, least
+}
+
+// The closed forms of hosts' algorithms: since all members do the same in a round, one exchange stands for all.
+// The time is that of By, which simulates all members, but for pieces that differ by an element.
+
+func (m *Model) doubling(s Shape, bytes int) (sum time.Duration) {
+	for far := 1; far < s.Hosts(); far *= 2 {
+		sum += m.exchange(bytes, 1, s.between(0, far), true)
 	}
 	return sum
 }
 
-// Best returns the fastest of HostAlgorithms and its time.
-func (m Model) Best(s Shape, bytes int) (best schedule.Algorithm, least time.Duration) {
-	for _, a := range HostAlgorithms {
-		if t := m.Form(a, s, bytes); best == schedule.Auto || t < least {
-			best, least = a, t
-		}
+func (m *Model) rabenseifner(s Shape, bytes int) (sum time.Duration) {
+	for far, piece := 1, bytes/2; far < s.Hosts(); far, piece = 2*far, piece/2 {
+		sum += m.exchange(piece, 1, s.between(0, far), true) + m.exchange(piece, 1, s.between(0, far), false)
 	}
-	return best, least
+	return sum
 }
 
-// exchange returns how long two hosts take that begin at once to send so many bytes to each other.
-func (m *Model) exchange(bytes, hops int) time.Duration {
+// multiplying also returns the radix of each round, which it chooses.
+func (m *Model) multiplying(s Shape, bytes int) (sum time.Duration, radices []int) {
+	type best struct {
+		sum   time.Duration
+		radix int
+	}
+	from := map[int]best{s.Hosts(): {}} // of the rounds from a distance on
+	for far := s.Hosts() / 2; far >= 1; far /= 2 {
+		for radix := 2; far*radix <= s.Hosts() && radix <= 32; radix *= 2 {
+			t := from[far*radix].sum + m.exchange(bytes, radix-1, s.between(0, far*radix-1), true)
+			if b, ok := from[far]; !ok || t < b.sum {
+				from[far] = best{t, radix}
+			}
+		}
+	}
+	for far := 1; far < s.Hosts(); far *= from[far].radix {
+		radices = append(radices, from[far].radix)
+	}
+	return from[1].sum, radices
+}
+
+// exchange returns how long hosts take that begin at once to send so many bytes to each of their peers, and to take, and
+// perhaps to add, as many from each. What comes is added batch by batch.
+func (m *Model) exchange(bytes, peers, hops int, adds bool) time.Duration {
 	var up, down port
 	batches := m.batchesOf(bytes)
 	sent := int64(0)
 	var arrivals []int64
-	for _, n := range batches {
-		sent += int64(m.Costs.Send.of(m.packets(n), n))
-		at := m.crosses(&up, &down, 1000*sent, n, hops)
-		arrivals = append(arrivals, (at+999)/1000)
+	for range peers {
+		for _, n := range batches {
+			sent += int64(m.Costs.Send.of(m.packets(n), n))
+			at := m.lands(&down, m.rises(&up, 1000*sent, n, hops), n)
+			arrivals = append(arrivals, (at+999)/1000)
+		}
 	}
 	done := sent
-	for i, n := range batches {
-		done = max(done, arrivals[i]) + int64(m.Costs.Receive.of(m.packets(n), n))
+	for i, at := range arrivals {
+		n := batches[i%len(batches)]
+		if at > done {
+			done = at + int64(m.Costs.half())
+		}
+		done += int64(m.Costs.Receive.of(m.packets(n), n))
+		if adds {
+			done += int64(m.Costs.adding(n))
+		}
 	}
 	return time.Duration(done)
-}
-
-// AloneForm returns the time of a sum that is one packet, where hosts have a processor each and switches a
-// pipeline, in closed form: what a packet takes up to the root and down again.
-func (m Model) AloneForm(s Shape, bytes int) time.Duration {
-	const header = 40
-	n := &m.Network
-	whole := n.serial(m.frame(header + bytes))
-	hop := whole
-	if n.CutThrough {
-		hop = n.serial(n.Least)
-	}
-	links, switches := int64(2*len(s)), int64(2*len(s)-1)
-	wire := links*1000*int64(n.Cable) + switches*hop + whole + 2*1000*int64(n.Card) + switches*1000*int64(m.Pipeline.Latency)
-	packet := header + bytes
-	// The member that sends its only contribution, and then takes its only result.
-	host := m.Costs.Session.of(1, packet) + m.Costs.Send.of(1, packet) + m.Costs.Receive.of(1, packet) + m.Costs.Session.of(1, packet)
-	return time.Duration(wire/1000) + host
-}
-
-// StreamForm returns the least time of a long vector: in full packets over a host's link, one after the other.
-func (m Model) StreamForm(bytes int) time.Duration {
-	const header = 40
-	n := &m.Network
-	whole, rest := bytes/m.Chunk, bytes%m.Chunk
-	sum := float64(whole) * float64(n.serial(m.frame(header+m.Chunk)))
-	if rest > 0 {
-		sum += float64(n.serial(m.frame(header + rest)))
-	}
-	return time.Duration(sum / 1000)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/tributary-fabric/tributary/internal/sim"
 )
 
-// A player is a host that takes part in an allreduce by messages, with a processor of its own. Its
+// A player is a host that takes part in an allreduce by messages, with a processor of its own. It adds what comes
+// batch by batch, while the rest of the message is under way. Its
 // network is the tree's, with as many links upward from each switch as downward, and no two
 // messages on one of them: links of hosts alone are shared. Copies cost nothing, and long
 // messages need no word before them, which favours hosts.
@@ -27,10 +28,9 @@ type player struct {
 	partial map[int]int   // bytes of the message from a peer that is coming
 	missing map[int][]int // messages that the round waits for
 	open    int           // how many
-	locals  int           // bytes that the round reduces
-	inRound bool
-	wake    core.Time // Deadline
-	ended   core.Time // core.Never: it has not
+	locals  int           // bytes that the round has yet to add
+	wake    core.Time     // Deadline
+	ended   core.Time     // core.Never: it has not
 }
 
 // players is a simulation of them.
@@ -46,6 +46,21 @@ type players struct {
 // By simulates an allreduce of bytes by an algorithm of hosts among the members of a shape, and returns
 // the time of the slowest member.
 func (m Model) By(a schedule.Algorithm, s Shape, bytes int) (time.Duration, error) {
+	return m.play(s, func(rank int) (iter.Seq[*schedule.Round], error) {
+		c := &schedule.Call{Collective: schedule.Allreduce, Rank: rank, Size: s.Hosts(), Width: 4, Count: bytes / 4, Segment: schedule.SegmentBytes}
+		if err := c.Validate(); err != nil {
+			return nil, err
+		}
+		made, err := schedule.Make(c, a)
+		if err != nil {
+			return nil, err
+		}
+		return made.Rounds, nil
+	})
+}
+
+// play simulates members that play rounds.
+func (m Model) play(s Shape, roundsOf func(rank int) (iter.Seq[*schedule.Round], error)) (time.Duration, error) {
 	if err := errors.Join(m.Validate(), s.Validate()); err != nil {
 		return 0, err
 	}
@@ -58,16 +73,12 @@ func (m Model) By(a schedule.Algorithm, s Shape, bytes int) (time.Duration, erro
 	w.Intercept(f.fate)
 	all := make([]*player, n)
 	for rank := range all {
-		c := &schedule.Call{Collective: schedule.Allreduce, Rank: rank, Size: n, Width: 4, Count: bytes / 4, Segment: schedule.SegmentBytes}
-		if err := c.Validate(); err != nil {
-			return 0, err
-		}
-		made, err := schedule.Make(c, a)
+		rounds, err := roundsOf(rank)
 		if err != nil {
 			return 0, err
 		}
 		p := &player{f: f, rank: rank, arrived: map[int][]int{}, partial: map[int]int{}, missing: map[int][]int{}, wake: core.Never, ended: core.Never}
-		p.next, p.stop = iter.Pull(made.Rounds)
+		p.next, p.stop = iter.Pull(rounds)
 		defer p.stop()
 		all[rank] = p
 		w.Add("", p)
@@ -81,7 +92,7 @@ func (m Model) By(a schedule.Algorithm, s Shape, bytes int) (time.Duration, erro
 	last := core.Time(0)
 	for rank, p := range all {
 		if p.ended == core.Never {
-			return 0, fmt.Errorf("%w: %v does not end at rank %d", ErrResult, a, rank)
+			return 0, fmt.Errorf("%w: hosts' rounds do not end at rank %d", ErrResult, rank)
 		}
 		last = max(last, p.ended)
 	}
@@ -94,8 +105,12 @@ func (p *player) Deadline() core.Time { return p.wake }
 // Step implements sim.Node.
 func (p *player) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 	for i := range batch {
-		if d := &batch[i]; d.Kind == sim.Datagram {
+		switch d := &batch[i]; {
+		case d.Kind != sim.Datagram:
+		case int(d.From.Node) == p.rank:
 			p.take(now, d)
+		default:
+			h.Send(0, sim.Addr{Node: sim.NodeID(p.rank)}, d.Bytes, nil)
 		}
 	}
 	p.wake = core.Never
@@ -105,7 +120,7 @@ func (p *player) Step(now core.Time, batch []sim.Delivery, h sim.Handle) {
 			return
 		}
 		if p.locals > 0 {
-			p.work(now, time.Duration(float64(p.locals)*p.f.model.Costs.Reduce))
+			p.work(now, p.f.model.Costs.adding(p.locals))
 			p.locals = 0
 			continue
 		}
@@ -151,10 +166,11 @@ func (p *player) send(now core.Time, to, bytes int, h sim.Handle) {
 		at := p.work(now, m.Costs.Send.of(m.packets(n), n))
 		bytes -= n
 		p.f.later = at.Sub(now)
-		var word [12]byte
+		var word [13]byte
 		binary.LittleEndian.PutUint64(word[:], uint64(n))
+		binary.LittleEndian.PutUint32(word[8:], uint32(p.rank))
 		if bytes == 0 {
-			word[8] = 1 // the message's last
+			word[12] = 1 // the message's last
 		}
 		h.Send(0, sim.Addr{Node: sim.NodeID(to)}, word[:], nil)
 	}
@@ -162,10 +178,18 @@ func (p *player) send(now core.Time, to, bytes int, h sim.Handle) {
 
 // take takes a batch.
 func (p *player) take(now core.Time, d *sim.Delivery) {
-	n, from := int(binary.LittleEndian.Uint64(d.Bytes)), int(d.From.Node)
+	n, from := int(binary.LittleEndian.Uint64(d.Bytes)), int(binary.LittleEndian.Uint32(d.Bytes[8:]))
 	m := p.f.model
+	if p.free < now { // it looks
+		p.free = now.Add(m.Costs.half())
+	}
 	p.work(now, m.Costs.Receive.of(m.packets(n), n))
-	if p.partial[from] += n; d.Bytes[8] == 0 {
+	if len(p.missing[from]) > 0 { // what is waited for is added as it comes
+		adds := min(n, p.locals)
+		p.work(now, m.Costs.adding(adds))
+		p.locals -= adds
+	}
+	if p.partial[from] += n; d.Bytes[12] == 0 {
 		return
 	}
 	n = p.partial[from]
@@ -189,29 +213,38 @@ func (m *Model) batchesOf(bytes int) (all []int) {
 	return append(all, bytes)
 }
 
+// fate has a batch come twice: at the port of the switch above its receiver, which serves batches in the order in
+// which they come, and then, sent by the receiver to itself, in that one's memory.
 func (f *players) fate(_ sim.Kind, from, to sim.Addr, word []byte, fate *sim.Fate) {
 	bytes := int(binary.LittleEndian.Uint64(word))
 	now := picoseconds(f.world.Now())
-	hops := f.shape.between(int(from.Node), int(to.Node))
-	arrives := f.model.crosses(&f.up[from.Node], &f.down[to.Node], now+1000*int64(f.later), bytes, hops)
-	fate.Delay = time.Duration((arrives - now + 999) / 1000)
+	at := int64(0)
+	if from.Node == to.Node {
+		at = f.model.lands(&f.down[to.Node], now, bytes)
+	} else {
+		at = f.model.rises(&f.up[from.Node], now+1000*int64(f.later), bytes, f.shape.between(int(from.Node), int(to.Node)))
+	}
+	fate.Delay = time.Duration((at - now + 999) / 1000)
 }
 
-// crosses returns when a batch that is sent at a time has reached its receiver's memory, in
-// picoseconds: over the sender's link, some switches, and the receiver's link.
-func (m *Model) crosses(up, down *port, at int64, bytes, hops int) int64 {
+// rises returns when the first packet of a batch that is sent at a time is at the port of the last of some switches, in
+// picoseconds.
+func (m *Model) rises(up *port, at int64, bytes, hops int) int64 {
 	n := &m.Network
-	packet := min(bytes, m.Chunk)
-	first, last := up.departure(n, at+1000*int64(n.Card), m.frames(bytes, m.Chunk))
+	first, _ := up.departure(n, at+1000*int64(n.Card), m.frames(bytes, m.Chunk))
 	each := n.serial(n.Least)
 	if !n.CutThrough {
-		each = n.serial(m.frame(packet))
+		each = n.serial(m.frame(min(bytes, m.Chunk)))
 	}
-	latency := int64(0)
+	latency := time.Duration(0)
 	if m.Pipeline != nil {
-		latency = 1000 * int64(m.Pipeline.Forward)
+		latency = m.Pipeline.Forward
 	}
-	ahead := int64(hops) * (1000*int64(n.Cable) + each + latency)
-	_, until := down.departure(n, first+ahead, m.frames(bytes, m.Chunk))
-	return max(until, last+ahead) + 1000*int64(n.Cable+n.Card)
+	return first + int64(hops)*(1000*int64(n.Cable+latency)+each)
+}
+
+// lands returns when a batch that is at the last switch's port has reached its receiver's memory.
+func (m *Model) lands(down *port, at int64, bytes int) int64 {
+	_, last := down.departure(&m.Network, at, m.frames(bytes, m.Chunk))
+	return last + 1000*int64(m.Network.Cable+m.Network.Card)
 }

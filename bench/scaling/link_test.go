@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tributary-fabric/tributary/internal/core/schedule"
 	"github.com/tributary-fabric/tributary/pathsel"
 )
 
@@ -77,24 +76,6 @@ func TestShapes(t *testing.T) {
 	for b, want := range map[int]int{1: 1, 3: 1, 4: 3, 7: 3, 8: 5, 23: 5} {
 		if got := s.between(0, b); got != want {
 			t.Errorf("%d switches between 0 and %d, want %d", got, b, want)
-		}
-	}
-}
-
-// No other algorithm of hosts is faster than those that stand beside a tree.
-func TestBestOfHosts(t *testing.T) {
-	m := Hardware(Bypass(), 100e9, false, 4096)
-	s := Shape{32, 2}
-	for _, bytes := range []int{8, 4096, 64 << 10, 1 << 20} {
-		best, least := m.Best(s, bytes)
-		for _, a := range schedule.AllOf(schedule.Allreduce) {
-			got, err := m.By(a, s, bytes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if float64(got) < 0.99*float64(least) {
-				t.Errorf("%d bytes: %v takes %v, %v %v", bytes, best, least, a, got)
-			}
 		}
 	}
 }

@@ -33,35 +33,43 @@ type process struct {
 	id      sim.NodeID
 	state   state
 	inbox   []batch
-	isDue   bool // its core's deadline has come, or it is to begin
-	woken   bool
-	bulk    bool // see transport.UDP.SetBulk
+	isDue   bool          // its core's deadline has come, or it is to begin
+	before  time.Duration // what it spends before it takes what has come: a wake-up, or a look
+	bulk    bool          // see transport.UDP.SetBulk
 
 	since core.Time     // when it began to look for packets
 	look  time.Duration // how long it looks
 	got   core.Time     // when it got its processor
 	turn  uint64        // counts what it does on a processor
+	on    *processor    // of its present or last turn
 }
 
 // machine is processors that processes share. Who has work keeps a processor until it has none,
 // or until a slice is over and others wait. Who has none looks for packets as
 // package transport does: it yields to who waits, looks again when its turn has come,
-// and sleeps when it has looked for long enough.
+// and sleeps when it has looked for long enough. So each turn that was waited for begins with a look,
+// whether it finds something or not.
 type machine struct {
 	model *Model
 	world *sim.World
-	free  int
+	free  []*processor // the one that was free last comes last
 	queue []*process
 	held  []*process // looking, in the order in which they began
-	last  *process   // that worked
 	busy  time.Duration
 }
+
+// processor is one of a machine's.
+type processor struct{ last *process } // that worked
 
 // turn is the command by which a process gets its processor.
 type turn struct{}
 
 func newMachine(w *sim.World, m *Model, processors int) *machine {
-	return &machine{model: m, world: w, free: processors}
+	made := &machine{model: m, world: w}
+	for range processors {
+		made.free = append(made.free, &processor{})
+	}
+	return made
 }
 
 func (m *machine) process(id sim.NodeID) *process {
@@ -72,10 +80,11 @@ func (m *machine) process(id sim.NodeID) *process {
 func (p *process) hear() {
 	switch p.state {
 	case asleep:
-		p.woken = true
+		p.before = time.Duration(p.machine.model.Costs.Wake)
 		p.machine.await(p)
 	case looking:
 		p.machine.interrupt(p)
+		p.before = p.machine.model.Costs.half()
 	}
 }
 
@@ -90,15 +99,16 @@ func (m *machine) await(p *process) {
 // interrupt ends a look, and has who looked wait behind all others.
 func (m *machine) interrupt(p *process) {
 	m.held = slices.DeleteFunc(m.held, func(q *process) bool { return q == p })
-	m.free++
+	m.leave(p)
 	p.turn++
+	p.before = time.Duration(m.model.Costs.Look)
 	m.await(p)
 }
 
 // dispatch gives processors to who waits. Who looks makes room.
 func (m *machine) dispatch() {
 	for len(m.queue) > 0 {
-		if m.free == 0 {
+		if len(m.free) == 0 {
 			if len(m.held) == 0 {
 				return
 			}
@@ -107,11 +117,20 @@ func (m *machine) dispatch() {
 		}
 		p := m.queue[0]
 		m.queue = m.queue[1:]
-		m.free--
+		m.take(p)
 		p.got = m.world.Now()
 		m.run(p)
 	}
 }
+
+// take gives a process a free processor, that of its last turn if it can.
+func (m *machine) take(p *process) {
+	i := max(0, slices.Index(m.free, p.on))
+	p.on = m.free[i]
+	m.free = slices.Delete(m.free, i, i+1)
+}
+
+func (m *machine) leave(p *process) { m.free = append(m.free, p.on) }
 
 // run has a process that holds a processor work, or look.
 func (m *machine) run(p *process) {
@@ -125,11 +144,9 @@ func (m *machine) run(p *process) {
 	left := p.patience() - now.Sub(p.since)
 	switch {
 	case left <= 0:
-		p.state = asleep
-		m.free++
-		m.dispatch()
+		m.sleep(p)
 	case len(m.queue) > 0: // one look
-		p.state = working
+		p.state, p.before = working, 0
 		m.spend(p, time.Duration(m.model.Costs.Look))
 	default:
 		p.state = looking
@@ -138,12 +155,16 @@ func (m *machine) run(p *process) {
 		m.world.After(left, "patience", func() {
 			if p.turn == at {
 				m.held = slices.DeleteFunc(m.held, func(q *process) bool { return q == p })
-				p.state = asleep
-				m.free++
-				m.dispatch()
+				m.sleep(p)
 			}
 		})
 	}
+}
+
+func (m *machine) sleep(p *process) {
+	p.state = asleep
+	m.leave(p)
+	m.dispatch()
 }
 
 // spend lets time pass for a process that works.
@@ -159,7 +180,10 @@ func (m *machine) done(p *process) {
 		m.run(p)
 		return
 	}
-	m.free++
+	if !p.hasWork() {
+		p.before = time.Duration(m.model.Costs.Look)
+	}
+	m.leave(p)
 	m.await(p)
 }
 
@@ -175,9 +199,7 @@ func (p *process) patience() time.Duration {
 // batches are valid until the next call.
 func (p *process) begin(now core.Time) (in []batch, spent time.Duration) {
 	c := &p.machine.model.Costs
-	if p.woken {
-		spent += time.Duration(c.Wake)
-	}
+	spent = p.before
 	if waited := now.Sub(p.since); waited > 0 && len(p.inbox) > 0 {
 		if poll := p.machine.model.Processors.Poll; waited < poll {
 			p.look = poll
@@ -185,17 +207,17 @@ func (p *process) begin(now core.Time) (in []batch, spent time.Duration) {
 			p.look = max(p.look/2, poll/shortest)
 		}
 	}
-	if p.machine.last != p && p.machine.last != nil {
+	if p.on.last != p && p.on.last != nil {
 		spent += time.Duration(c.Cold)
 	}
-	p.machine.last = p
+	p.on.last = p
 	n := min(len(p.inbox), readBatches)
 	in = slices.Clone(p.inbox[:n])
 	p.inbox = slices.Delete(p.inbox, 0, n)
 	for i := range in {
 		spent += c.Receive.of(in[i].packets(), len(in[i].bytes))
 	}
-	p.woken, p.isDue = false, false
+	p.before, p.isDue = 0, false
 	return in, spent
 }
 

@@ -8,6 +8,7 @@ var measured = Costs{
 	Send:      Cost{Call: 2402, Packet: 2.101, Byte: 0.06667},
 	Receive:   Cost{Call: 881, Packet: 0.8204, Byte: 0.02707},
 	Look:      2020,
+	Alone:     830,
 	Wake:      2377,
 	Cold:      3998,
 	Aggregate: Cost{Call: 530, Packet: 102.2, Byte: 0.003268},

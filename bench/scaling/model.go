@@ -21,47 +21,46 @@ const (
 
 // Network says what carries packets from a node to its neighbour.
 type Network struct {
-	Rate    int64         `json:"rate"`    // bit/s of each link in each direction; 0: as fast as the processors
-	Framing int           `json:"framing"` // bytes of each packet beside the payload of UDP
-	Least   int           `json:"least"`   // bytes that a packet takes at least
-	Burst   int           `json:"burst"`   // bytes that a token bucket sends at once; 0: it is a wire
-	Cable   time.Duration `json:"cable"`   // from end to end
-	Card    time.Duration `json:"card"`    // of a host, each way: from the memory to the link or back
+	Rate    int64         `json:"rate"` // bit/s of each link in each direction; 0: as fast as the processors
+	Framing int           // bytes of each packet beside the payload of UDP
+	Least   int           `json:"least"` // bytes that a packet takes at least
+	Burst   int           `json:"burst"` // bytes that a token bucket sends at once; 0: it is a wire
+	Cable   time.Duration `json:"cable"` // from end to end
+	Card    time.Duration `json:"card"`  // of a host, each way: from the memory to the link or back
 
 	// CutThrough: a switch begins with a packet when its first bytes have come. In
 	// reductions, what it sends on ends no earlier than the last input has ended,
 	// since all links have one rate. Otherwise it begins when the whole packet is there.
-	CutThrough bool `json:"cut_through"`
+	CutThrough bool
 }
 
-// Pipeline is a switch that reduces in hardware.
+// Pipeline is a switch that reduces in hardware, and keeps up with all its ports.
 type Pipeline struct {
-	Latency time.Duration `json:"latency"` // from the packet that completes a chunk, or its first bytes, to the first of what follows from it
-	Forward time.Duration `json:"forward"` // likewise, of a packet between hosts that is only forwarded
-	Packet  float64       `json:"packet"`  // ns for which a packet occupies the unit that reduces; 0: it keeps up with all ports
+	Latency time.Duration // from the packet that completes a chunk, or its first bytes, to the first of what follows from it
+	Forward time.Duration // likewise, of a packet between hosts that is only forwarded
 }
 
 // Processors say who computes, and when.
 type Processors struct {
 	// Shared is how many processors all hosts and switches have together. 0: one for
 	// each of them.
-	Shared int `json:"shared"`
+	Shared int
 	// Slice is how long one that has work keeps a processor that others want.
-	Slice time.Duration `json:"slice"`
+	Slice time.Duration
 	// Poll is the longest time for which one looks for packets before it sleeps,
 	// transport.DefaultPoll in the product.
-	Poll time.Duration `json:"poll"`
+	Poll time.Duration
 }
 
 // Model is hosts, switches and what joins them.
 type Model struct {
-	Costs      Costs      `json:"costs"` // of hosts, and of switches without a pipeline
-	Processors Processors `json:"processors"`
-	Network    Network    `json:"network"`
-	Pipeline   *Pipeline  `json:"pipeline"` // of every switch; nil: it is a program
-	Chunk      int        `json:"chunk"`    // bytes of a vector in a packet
-	Window     int        `json:"window"`   // most chunks in flight
-	Batch      int        `json:"batch"`    // most packets of a batch; 1: there are none
+	Costs      Costs // of hosts, and of switches without a pipeline
+	Processors Processors
+	Network    Network
+	Pipeline   *Pipeline // of every switch; nil: it is a program
+	Chunk      int       `json:"chunk"`  // bytes of a vector in a packet
+	Window     int       `json:"window"` // most chunks in flight
+	Batch      int       `json:"batch"`  // most packets of a batch; 1: there are none
 }
 
 // Limits of the product that the model has, too.
@@ -120,14 +119,14 @@ func (m Model) Validate() error {
 		return fmt.Errorf("%w: network %+v", ErrModel, n)
 	case n.Burst > 0 && (n.Rate == 0 || n.Burst < m.frame(m.Chunk+wire.HeaderSize)):
 		return fmt.Errorf("%w: a bucket of %d bytes at %d bit/s", ErrModel, n.Burst, n.Rate)
-	case m.Processors.Shared < 0 || m.Processors.Slice <= 0 || m.Processors.Poll <= 0 || m.Costs.Look <= 0:
-		return fmt.Errorf("%w: processors %+v, a look of %v ns", ErrModel, m.Processors, m.Costs.Look)
-	case m.Pipeline != nil && (m.Pipeline.Latency < 0 || m.Pipeline.Forward < 0 || m.Pipeline.Packet < 0):
+	case m.Processors.Shared < 0 || m.Processors.Slice <= 0 || m.Processors.Poll <= 0:
+		return fmt.Errorf("%w: processors %+v", ErrModel, m.Processors)
+	case m.Pipeline != nil && (m.Pipeline.Latency < 0 || m.Pipeline.Forward < 0):
 		return fmt.Errorf("%w: pipeline %+v", ErrModel, *m.Pipeline)
 	case n.CutThrough && m.Pipeline == nil:
 		return fmt.Errorf("%w: programs get whole packets", ErrModel)
 	}
-	return nil
+	return m.Costs.Validate()
 }
 
 // isWire reports whether packets travel one by one, at a link's rate.

@@ -59,16 +59,12 @@ func (s *sender) send(h sim.Handle, to netip.AddrPort, packets []byte, size int,
 
 // reducer is a switch: its core in a program on a machine, or in a pipeline.
 type reducer struct {
-	core  *switchreduce.Core
-	out   switchreduce.Output
-	in    []switchreduce.Input
-	times int // children that its one child stands for; 1 in a full simulation
+	core *switchreduce.Core
+	out  switchreduce.Output
+	in   []switchreduce.Input
 
 	sender
 	process *process // nil: it is a pipeline
-	unit    int64    // ps: when the pipeline's unit is free
-
-	contributions, results uint64
 }
 
 // Deadline implements sim.Node. Leases are not used.
@@ -127,20 +123,13 @@ func (r *reducer) pass(now core.Time, d *sim.Delivery, h sim.Handle) {
 	if d.Kind != sim.Datagram {
 		return
 	}
-	p := r.model.Pipeline
-	times := 1
-	if wire.Type(d.Bytes[0]&0xf) == wire.Contribution {
-		times = r.times
-	}
-	r.unit = max(r.unit, picoseconds(now)) + int64(1000*p.Packet*float64(times))
-	spent := time.Duration((r.unit-picoseconds(now))/1000) + p.Latency
 	r.out.Reset()
 	r.in = append(r.in[:0], input(d.From.Node, d.Bytes, int(d.From.Port)))
 	r.core.Step(now, r.in, &r.out)
 	for i := range r.out.Sends {
 		s := &r.out.Sends[i]
 		r.buffer = append(append(r.buffer[:0], s.Head[:]...), s.Body...)
-		r.send(h, s.To, r.buffer, len(r.buffer), spent, nil)
+		r.send(h, s.To, r.buffer, len(r.buffer), r.model.Pipeline.Latency, nil)
 	}
 }
 
@@ -179,7 +168,6 @@ type member struct {
 
 	sender
 	process *process
-	world   *sim.World
 
 	calls  *calls
 	at     int // of the next call

@@ -15,7 +15,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Plot writes plots as SVG into a directory: latency.svg, bandwidth.svg and reproduction.svg.
+// Plot writes plots as SVG into a directory: latency.svg (of vectors of 8 bytes), bandwidth.svg (of longer ones) and
+// reproduction.svg (of the namespace table), those for which r has rows.
 func (r *Report) Plot(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -27,6 +28,9 @@ func (r *Report) Plot(dir string) error {
 		p, err := one.make()
 		if err != nil {
 			return fmt.Errorf("plot %s: %w", one.name, err)
+		}
+		if p == nil {
+			continue
 		}
 		if err := p.Save(16*vg.Centimeter, 10*vg.Centimeter, filepath.Join(dir, one.name+".svg")); err != nil {
 			return fmt.Errorf("plot %s: %w", one.name, err)
@@ -97,6 +101,9 @@ func (r *Report) latency() (*plot.Plot, error) {
 		}
 		lines = append(lines, tree, hosts)
 	}
+	if len(lines[0].points) == 0 {
+		return nil, nil
+	}
 	var ticks []plot.Tick
 	for _, row := range r.Rows {
 		ticks = append(ticks, plot.Tick{Value: float64(row.Hosts), Label: fmt.Sprint(row.Hosts)})
@@ -150,6 +157,9 @@ func (r *Report) bandwidth() (*plot.Plot, error) {
 			sizes = append(sizes, plot.Tick{Value: float64(row.Bytes), Label: sized(row.Bytes)})
 		}
 	}
+	if len(sizes) == 0 {
+		return nil, nil
+	}
 	logarithmic(&p.X, sizes)
 	p.Y.Min, p.Y.Max = 0, 1.3
 	if err := addLines(p, lines); err != nil {
@@ -172,7 +182,7 @@ func (r *Report) reproduction() (*plot.Plot, error) {
 		low, high = min(low, x, y), max(high, x, y)
 	}
 	if len(points) == 0 {
-		return p, nil
+		return nil, nil
 	}
 	low, high = low/2, high*2
 	for i, factor := range []float64{1, 1 + reproduceLimit, 1 - reproduceLimit} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,12 +13,19 @@ import (
 // Config says what a report has.
 type Config struct {
 	Costs Costs   // of hosts with kernel sockets
-	Hosts []int   // of the fat-tree of Ports
+	Hosts []int   // of the fat-tree of Ports: powers of two
 	Rates []int64 // bit/s of links
-	Bytes []int   // of vectors
-	Ports int     // of a switch
+	Bytes []int   // of vectors: multiples of 4, to MaxBytes
+	Ports int     // of a switch: a power of two to MaxPorts
 	Table []Timed
 }
+
+// The most that a report has.
+const (
+	MaxPorts = 128
+	MaxBytes = 256 << 20
+	maxFull  = 1024 // hosts, where all are simulated
+)
 
 // DefaultConfig returns what docs/scaling.md shows.
 func DefaultConfig() Config {
@@ -32,10 +40,21 @@ func (c Config) Validate() error {
 	if len(c.Hosts) == 0 || len(c.Rates) == 0 || len(c.Bytes) == 0 {
 		return fmt.Errorf("%w: no hosts, rates or bytes", ErrModel)
 	}
-	for _, bytes := range c.Bytes {
-		if bytes < 4 || bytes%4 != 0 || bytes > 1<<30 {
-			return fmt.Errorf("%w: vectors of %d bytes", ErrModel, bytes)
+	if c.Ports < 2 || c.Ports > MaxPorts || c.Ports&(c.Ports-1) != 0 {
+		return fmt.Errorf("%w: switches of %d ports; possible are powers of two from 2 to %d", ErrModel, c.Ports, MaxPorts)
+	}
+	for _, hosts := range c.Hosts {
+		if most := c.Ports * c.Ports * c.Ports / 4; hosts < 2 || hosts > most || hosts&(hosts-1) != 0 {
+			return fmt.Errorf("%w: %d hosts; possible are powers of two from 2 to %d, which switches of %d ports join", ErrModel, hosts, most, c.Ports)
 		}
+	}
+	for _, bytes := range c.Bytes {
+		if bytes < 4 || bytes%4 != 0 || bytes > MaxBytes {
+			return fmt.Errorf("%w: vectors of %d bytes; possible are multiples of 4 from 4 to %d", ErrModel, bytes, MaxBytes)
+		}
+	}
+	if err := c.Costs.Validate(); err != nil {
+		return err
 	}
 	for _, rate := range c.Rates {
 		for _, costs := range []Costs{c.Costs, Bypass()} {
@@ -104,8 +123,15 @@ type Published struct {
 	ModelTree time.Duration `json:"model_tree"`
 }
 
-// Software is a tree of switches that reduce in programs, each with a processor of its own.
-type Software struct {
+// What Variants have in the place of hardware.
+const (
+	softwareSwitches = "switches in software, a processor each"
+	softwareCore     = "kernel bypass, the member's core on the host's processor"
+)
+
+// Variant is a tree where less is done in hardware than in Rows.
+type Variant struct {
+	Name  string        `json:"name"`
 	Hosts int           `json:"hosts"`
 	Rate  int64         `json:"rate"`
 	Bytes int           `json:"bytes"`
@@ -119,7 +145,7 @@ type Report struct {
 	Reproduction []Reproduced `json:"reproduction"`
 	Rows         []Row        `json:"rows"`
 	Published    []Published  `json:"published"`
-	Software     []Software   `json:"software"`
+	Variants     []Variant    `json:"variants"`
 }
 
 // Make simulates everything, on all processors.
@@ -155,9 +181,9 @@ func Make(ctx context.Context, c Config) (*Report, error) {
 	for i, p := range published {
 		jobs = append(jobs, func() (err error) { r.Published[i], err = p.beside(); return err })
 	}
-	r.Software = c.software()
-	for i := range r.Software {
-		jobs = append(jobs, func() error { return r.Software[i].simulate(c.Costs, shapes[r.Software[i].Hosts]) })
+	r.Variants = c.variants()
+	for i := range r.Variants {
+		jobs = append(jobs, func() error { return r.Variants[i].simulate(c.Costs, shapes[r.Variants[i].Hosts]) })
 	}
 	if err := inParallel(ctx, jobs); err != nil {
 		return nil, err
@@ -166,8 +192,7 @@ func Make(ctx context.Context, c Config) (*Report, error) {
 		row := &r.Rows[i]
 		row.Tree = r.Rows[first[fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.CutThrough, row.Bytes)]].Tree
 		row.Share = share(row.Bytes, row.Tree, row.Rate)
-		a, t := modelOf(c.Costs, row).Best(row.Shape, row.Bytes)
-		row.Algorithm, row.HostTime = a.String(), t
+		row.Algorithm, row.HostTime = modelOf(c.Costs, row).Best(row.Shape, row.Bytes)
 	}
 	return r, nil
 }
@@ -285,24 +310,33 @@ func (p Published) beside() (Published, error) {
 	return p, nil
 }
 
-// software returns rows for the fewest hosts, without their figures.
-func (c *Config) software() (all []Software) {
-	for _, bytes := range c.Bytes {
-		if bytes <= 1<<20 {
-			all = append(all, Software{Hosts: c.Hosts[0], Rate: c.Rates[0], Bytes: bytes})
+// variants returns those of the fewest hosts at the first rate, without their figures.
+func (c *Config) variants() (all []Variant) {
+	hosts := slices.Min(c.Hosts)
+	for _, name := range []string{softwareCore, softwareSwitches} {
+		for _, bytes := range c.Bytes {
+			if name == softwareCore || bytes <= 1<<20 && hosts <= maxFull {
+				all = append(all, Variant{Name: name, Hosts: hosts, Rate: c.Rates[0], Bytes: bytes})
+			}
 		}
 	}
 	return all
 }
 
-func (s *Software) simulate(c Costs, shape Shape) error {
-	m := Hardware(c, s.Rate, false, socketChunk)
-	m.Pipeline = nil
-	got, err := Run{Model: m, Shape: shape, Bytes: s.Bytes, Times: 1}.Simulate()
-	if err != nil {
-		return fmt.Errorf("%d bytes over switches in software: %w", s.Bytes, err)
+func (v *Variant) simulate(c Costs, shape Shape) error {
+	run := Run{Shape: shape, Bytes: v.Bytes, Times: 1}
+	if v.Name == softwareCore {
+		run.Fold, run.Model = true, Hardware(Bypass(), v.Rate, true, cardChunk)
+		run.Model.Costs.Session = c.Session
+	} else {
+		run.Model = Hardware(c, v.Rate, false, socketChunk)
+		run.Model.Pipeline = nil
 	}
-	s.Tree = got.Median()
-	s.Share = share(s.Bytes, s.Tree, s.Rate)
+	got, err := run.Simulate()
+	if err != nil {
+		return fmt.Errorf("%d bytes, %s: %w", v.Bytes, v.Name, err)
+	}
+	v.Tree = got.Median()
+	v.Share = share(v.Bytes, v.Tree, v.Rate)
 	return nil
 }

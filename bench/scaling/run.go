@@ -207,13 +207,13 @@ func (s *simulation) build(c *calls, isHost map[sim.NodeID]bool) error {
 		level = append(level, b)
 	}
 	for _, fan := range s.run.Shape {
-		children, times := fan, 1
+		children := fan
 		if s.run.Fold {
-			children, times = 1, fan
+			children = 1
 		}
 		var above []built
 		for at := 0; at < len(level); at += children {
-			b, err := s.addSwitch(level[at:at+children], times)
+			b, err := s.addSwitch(level[at : at+children])
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ func (s *simulation) addHost(c *calls, rank uint32) (built, error) {
 	if err != nil {
 		return built{}, err
 	}
-	h := &member{session: core, calls: c, world: s.world, sender: s.sender()}
+	h := &member{session: core, calls: c, sender: s.sender()}
 	h.process = s.machineFor().process(sim.NodeID(s.world.Nodes()))
 	s.members = append(s.members, h)
 	id := s.world.Add(fmt.Sprintf("h%d", rank), h)
@@ -245,9 +245,9 @@ func (s *simulation) addHost(c *calls, rank uint32) (built, error) {
 	}}, nil
 }
 
-func (s *simulation) addSwitch(children []built, times int) (built, error) {
+func (s *simulation) addSwitch(children []built) (built, error) {
 	m := &s.run.Model
-	r := &reducer{core: switchreduce.New(), times: times, sender: s.sender()}
+	r := &reducer{core: switchreduce.New(), sender: s.sender()}
 	id := s.world.Add("", r)
 	if m.Pipeline == nil {
 		r.process = s.machineFor().process(id)

@@ -63,7 +63,7 @@ func (r *Report) tables() []table {
 	for _, ends := range []string{Cards, Sockets} {
 		all = append(all, r.scaleTable(ends))
 	}
-	return append(all, r.softwareTable())
+	return append(all, r.variantTable())
 }
 
 func (r *Report) costTable() table {
@@ -74,7 +74,7 @@ func (r *Report) costTable() table {
 	}{
 		{"a batch is sent", r.Costs.Send}, {"a batch is received", r.Costs.Receive},
 		{"step of a switch's core", r.Costs.Aggregate}, {"step of a member's core", r.Costs.Session},
-		{"a look that finds nothing", Cost{Call: r.Costs.Look}}, {"a wake-up", Cost{Call: r.Costs.Wake}},
+		{"a look that finds nothing", Cost{Call: r.Costs.Look}}, {"the same, where nobody else looks", Cost{Call: r.Costs.Alone}}, {"a wake-up", Cost{Call: r.Costs.Wake}},
 		{"cold caches", Cost{Call: r.Costs.Cold}}, {"a host adds to a vector", Cost{Byte: r.Costs.Reduce}},
 	} {
 		cells := []string{row.name}
@@ -175,10 +175,10 @@ func (r *Report) scaleTable(ends string) table {
 	return t
 }
 
-func (r *Report) softwareTable() table {
-	t := table{title: "Switches in software, a processor each", head: []string{"", "hosts", "rate", "tree", "of the link"}}
-	for _, s := range r.Software {
-		t.add(sized(s.Bytes), fmt.Sprint(s.Hosts), rated(s.Rate), timed(s.Tree), fmt.Sprintf("%.3f", s.Share))
+func (r *Report) variantTable() table {
+	t := table{title: "Less in hardware", head: []string{"", "", "hosts", "rate", "tree", "of the link"}}
+	for _, v := range r.Variants {
+		t.add(v.Name, sized(v.Bytes), fmt.Sprint(v.Hosts), rated(v.Rate), timed(v.Tree), fmt.Sprintf("%.3f", v.Share))
 	}
 	return t
 }

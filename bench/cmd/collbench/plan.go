@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -46,9 +45,7 @@ medians. docs/benchmarks.md explains the figures.`,
 			return err
 		}
 		if format == "json" {
-			e := json.NewEncoder(cmd.OutOrStdout())
-			e.SetIndent("", "  ")
-			return e.Encode(report)
+			return writeJSON(cmd, report)
 		}
 		return report.Text(cmd.OutOrStdout())
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -22,7 +24,7 @@ func newScaling() *cobra.Command {
 namespaces on two processors, beside what was measured there, and in data centres with
 switches that reduce in hardware, beside the best algorithm of hosts and SHARP's
 published figures. docs/scaling.md explains the model and the figures. It takes about
-half a minute.`,
+half a minute, and as much again for each 32 MiB of longer vectors.`,
 		Example: `  collbench scaling
   collbench scaling --plots docs/scaling
   collbench scaling measure > costs.json; collbench scaling --costs costs.json --against peers.json`,
@@ -30,9 +32,9 @@ half a minute.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.IntSliceVar(&c.Hosts, "hosts", c.Hosts, "`numbers` of hosts")
-	flags.IntSliceVar(&c.Bytes, "bytes", c.Bytes, "`bytes` of each member's vector")
-	flags.IntVar(&c.Ports, "ports", c.Ports, "`ports` of each switch of the fat-tree, which has so many cubed and divided by four hosts at most")
+	flags.IntSliceVar(&c.Hosts, "hosts", c.Hosts, "`numbers` of hosts, powers of two")
+	flags.IntSliceVar(&c.Bytes, "bytes", c.Bytes, "`bytes` of each member's vector, multiples of 4")
+	flags.IntVar(&c.Ports, "ports", c.Ports, "`ports` of each switch of the fat-tree, a power of two, which has so many cubed and divided by four hosts at most")
 	flags.StringVar(&costs, "costs", "", "`file` of costs as the command measure writes them; by default those of docs/scaling.md")
 	flags.StringVar(&against, "against", "", "`file` of collbench peers --format json, with whose rows the model is compared; by default those of docs/benchmarks.md")
 	flags.StringVar(&plots, "plots", "", "`directory` for plots")
@@ -43,8 +45,11 @@ half a minute.`,
 			if err != nil {
 				return err
 			}
-			if err := json.Unmarshal(text, &c.Costs); err != nil {
-				return fmt.Errorf("costs of %s: %w", costs, err)
+			c.Costs = scaling.Costs{}
+			d := json.NewDecoder(bytes.NewReader(text))
+			d.DisallowUnknownFields()
+			if err := cmp.Or(d.Decode(&c.Costs), c.Costs.Validate()); err != nil {
+				return fmt.Errorf("--costs %s: %w; collbench scaling measure writes such a file", costs, err)
 			}
 		}
 		if against != "" {
@@ -54,7 +59,12 @@ half a minute.`,
 			}
 			defer f.Close()
 			if c.Table, err = scaling.ReadTable(f); err != nil {
-				return fmt.Errorf("rows of %s: %w", against, err)
+				return fmt.Errorf("--against %s: %w; collbench peers --format json writes such a file", against, err)
+			}
+		}
+		if plots != "" { // an error now and not after all simulations
+			if err := os.MkdirAll(plots, 0o755); err != nil {
+				return fmt.Errorf("--plots %s: %w", plots, err)
 			}
 		}
 		report, err := scaling.Make(cmd.Context(), c)
@@ -68,9 +78,7 @@ half a minute.`,
 		}
 		switch format {
 		case "json":
-			e := json.NewEncoder(cmd.OutOrStdout())
-			e.SetIndent("", "  ")
-			return e.Encode(report)
+			return writeJSON(cmd, report)
 		case "markdown":
 			_, err := cmd.OutOrStdout().Write(report.Markdown())
 			return err
@@ -79,6 +87,13 @@ half a minute.`,
 	}
 	cmd.AddCommand(newScalingMeasure(), newScalingLook())
 	return cmd
+}
+
+// writeJSON writes a report for programs.
+func writeJSON(cmd *cobra.Command, report any) error {
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	return e.Encode(report)
 }
 
 // newScalingLook is a process that looks for packets, among others.

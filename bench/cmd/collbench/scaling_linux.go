@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 
@@ -22,6 +22,9 @@ this machine, in a lab of two namespaces, and writes it as JSON.`,
 		Example: "  collbench scaling measure > costs.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if rounds < 1 {
+				return fmt.Errorf("%w --rounds %d: at least 1", errUsage, rounds)
+			}
 			own, err := os.Executable()
 			if err != nil {
 				return err
@@ -32,9 +35,7 @@ this machine, in a lab of two namespaces, and writes it as JSON.`,
 			if err != nil {
 				return err
 			}
-			e := json.NewEncoder(cmd.OutOrStdout())
-			e.SetIndent("", "  ")
-			return e.Encode(c)
+			return writeJSON(cmd, c)
 		},
 	}
 	cmd.Flags().StringVar(&prefix, "prefix", "cbc", "`prefix` of the namespaces' names")

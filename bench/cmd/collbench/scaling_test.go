@@ -28,8 +28,8 @@ func TestScaling(t *testing.T) {
 	if jsonErr := json.Unmarshal([]byte(out), &report); err != nil || jsonErr != nil {
 		t.Fatalf("%v, %v: %s", err, jsonErr, out)
 	}
-	if len(report.Rows) != 2*2*2*2*2 || len(report.Reproduction) != 1 || report.Reproduction[0].Simulated <= 0 || len(report.Software) != 2 {
-		t.Errorf("%d rows, reproduction %+v, software %+v", len(report.Rows), report.Reproduction, report.Software)
+	if len(report.Rows) != 2*2*2*2*2 || len(report.Reproduction) != 1 || report.Reproduction[0].Simulated <= 0 || len(report.Variants) != 4 {
+		t.Errorf("%d rows, reproduction %+v, variants %+v", len(report.Rows), report.Reproduction, report.Variants)
 	}
 	for _, row := range report.Rows {
 		if row.Tree <= 0 || row.HostTime <= 0 || row.Algorithm == "" || row.Share <= 0 || row.Share >= 1 {
@@ -53,15 +53,25 @@ func TestScaling(t *testing.T) {
 	if err != nil || !strings.Contains(out, "8 B, unshaped") || !strings.Contains(out, "best of hosts") {
 		t.Errorf("%v: %s", err, out)
 	}
+	negative, other := filepath.Join(dir, "negative.json"), filepath.Join(dir, "other.json")
+	if err := errors.Join(os.WriteFile(negative, bytes.Replace(measured, []byte(`"look":`), []byte(`"look":-`), 1), 0o600), os.WriteFile(other, []byte(`{"costs":{}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for _, bad := range []struct {
-		args []string
-		want error
+		args  []string
+		want  error
+		names string
 	}{
-		{[]string{"--hosts", "3", "--ports", "4"}, scaling.ErrModel}, {[]string{"--bytes", "7"}, scaling.ErrModel},
-		{[]string{"--against", costs}, scaling.ErrTable}, {[]string{"--costs", dir + "/none"}, os.ErrNotExist}, {[]string{"--format", "csv"}, errUsage},
+		{[]string{"--hosts", "3", "--ports", "4"}, scaling.ErrModel, "3 hosts; possible are powers of two from 2 to 16"},
+		{[]string{"--hosts", "1"}, scaling.ErrModel, "1 hosts; possible"}, {[]string{"--hosts", "32", "--ports", "4"}, scaling.ErrModel, "switches of 4 ports"},
+		{[]string{"--ports", "6"}, scaling.ErrModel, "6 ports; possible are powers of two"}, {[]string{"--ports", "0"}, scaling.ErrModel, "0 ports"},
+		{[]string{"--bytes", "7"}, scaling.ErrModel, "7 bytes; possible are multiples of 4"}, {[]string{"--bytes", "1073741824"}, scaling.ErrModel, "to 268435456"},
+		{[]string{"--against", costs}, scaling.ErrTable, "collbench peers"}, {[]string{"--costs", dir + "/none"}, os.ErrNotExist, "none"},
+		{[]string{"--costs", negative}, scaling.ErrModel, "negative.json"}, {[]string{"--costs", other}, nil, "collbench scaling measure writes"},
+		{[]string{"--plots", costs}, nil, "--plots"}, {[]string{"--format", "csv"}, errUsage, "text, markdown, json"}, {[]string{"measure", "--rounds", "0"}, errUsage, "--rounds 0"},
 	} {
-		if _, _, err := commandText(t, append([]string{"scaling"}, bad.args...)...); !errors.Is(err, bad.want) {
-			t.Errorf("%v: %v, want %v", bad.args, err, bad.want)
+		if _, _, err := commandText(t, append([]string{"scaling"}, bad.args...)...); err == nil || bad.want != nil && !errors.Is(err, bad.want) || !strings.Contains(err.Error(), bad.names) {
+			t.Errorf("%v: %v, want %v with %q", bad.args, err, bad.want, bad.names)
 		}
 	}
 }
