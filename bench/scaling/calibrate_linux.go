@@ -220,59 +220,42 @@ func cacheBytes() int {
 // processor that sleeps.
 func (e *ends) pingPong() (time.Duration, error) {
 	const rounds = 2000
-	failed := make(chan error, 1)
-	var now unix.CPUSet
+	var now, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &now); err != nil {
 		return 0, err
 	}
-	one := unix.CPUSet{}
 	for cpu := range len(one) * 64 {
 		if now.IsSet(cpu) {
 			one.Set(cpu)
 			break
 		}
 	}
-	run := func(f func() error) error { // on a thread of its own, which ends with it
-		runtime.LockOSThread()
+	var turns []float64
+	play := func(from, to *transport.UDP, serves bool) error {
+		runtime.LockOSThread() // a thread of its own, which ends with it
 		if err := unix.SchedSetaffinity(0, &one); err != nil {
 			return err
 		}
-		return f()
-	}
-	packet := make([]byte, wire.HeaderSize+8)
-	go func() {
-		failed <- run(func() error {
-			into := make([]transport.Packet, 1)
-			for range rounds {
-				if _, err := e.leaf.ReadBatch(into, time.Now().Add(patience)); err != nil {
+		into, begun := make([]transport.Packet, 1), time.Time{}
+		ball := []transport.Message{{To: to.LocalAddr(), Body: make([]byte, wire.HeaderSize+8)}}
+		for i := range 2 * rounds {
+			if serves == (i%2 == 0) {
+				begun = time.Now()
+				if err := from.WriteBatch(ball); err != nil {
 					return err
 				}
-				if err := e.leaf.WriteBatch([]transport.Message{{To: e.host.LocalAddr(), Body: packet}}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}()
-	var turns []float64
-	done := make(chan error, 1)
-	go func() {
-		done <- run(func() error {
-			into := make([]transport.Packet, 1)
-			for range rounds {
-				begun := time.Now()
-				if err := e.host.WriteBatch([]transport.Message{{To: e.leaf.LocalAddr(), Body: packet}}); err != nil {
-					return err
-				}
-				if _, err := e.host.ReadBatch(into, time.Now().Add(patience)); err != nil {
-					return err
-				}
+			} else if _, err := from.ReadBatch(into, time.Now().Add(patience)); err != nil {
+				return err
+			} else if serves {
 				turns = append(turns, float64(time.Since(begun)))
 			}
-			return nil
-		})
-	}()
-	if err := errors.Join(<-done, <-failed); err != nil {
+		}
+		return nil
+	}
+	failed := make(chan error)
+	go func() { failed <- play(e.leaf, e.host, false) }()
+	go func() { failed <- play(e.host, e.leaf, true) }()
+	if err := errors.Join(<-failed, <-failed); err != nil {
 		return 0, err
 	}
 	return time.Duration(quartile(turns) / 2), nil

@@ -21,16 +21,13 @@ type player struct {
 	f    *players
 	rank int
 	next func() (*schedule.Round, bool)
-	stop func()
 
-	free    core.Time     // when the processor has done what it has to do
-	arrived map[int][]int // messages from a peer that nobody has asked for yet, by the bytes of each
-	partial map[int]int   // bytes of the message from a peer that is coming
-	missing map[int][]int // messages that the round waits for
-	open    int           // how many
-	locals  int           // bytes that the round has yet to add
-	wake    core.Time     // Deadline
-	ended   core.Time     // core.Never: it has not
+	free   core.Time   // when the processor has done what it has to do
+	waits  map[int]int // for so many messages of a peer; less than 0: so many came before the round
+	open   int         // messages that the round waits for
+	locals int         // bytes that the round has yet to add
+	wake   core.Time   // Deadline
+	ended  core.Time   // core.Never: it has not
 }
 
 // players is a simulation of them.
@@ -77,9 +74,10 @@ func (m Model) play(s Shape, roundsOf func(rank int) (iter.Seq[*schedule.Round],
 		if err != nil {
 			return 0, err
 		}
-		p := &player{f: f, rank: rank, arrived: map[int][]int{}, partial: map[int]int{}, missing: map[int][]int{}, wake: core.Never, ended: core.Never}
-		p.next, p.stop = iter.Pull(rounds)
-		defer p.stop()
+		p := &player{f: f, rank: rank, waits: map[int]int{}, wake: core.Never, ended: core.Never}
+		next, stop := iter.Pull(rounds)
+		defer stop()
+		p.next = next
 		all[rank] = p
 		w.Add("", p)
 	}
@@ -142,12 +140,9 @@ func (p *player) work(now core.Time, d time.Duration) core.Time {
 // begin sends what a round sends, and notes what it waits for.
 func (p *player) begin(now core.Time, round *schedule.Round, h sim.Handle) {
 	for _, t := range round.Recvs {
-		if got := p.arrived[t.Peer]; len(got) > 0 {
-			p.arrived[t.Peer] = got[1:]
-			continue
+		if p.waits[t.Peer]++; p.waits[t.Peer] > 0 {
+			p.open++
 		}
-		p.missing[t.Peer] = append(p.missing[t.Peer], t.Size)
-		p.open++
 	}
 	for _, t := range round.Sends {
 		p.send(now, t.Peer, t.Size, h)
@@ -184,22 +179,17 @@ func (p *player) take(now core.Time, d *sim.Delivery) {
 		p.free = now.Add(m.Costs.half())
 	}
 	p.work(now, m.Costs.Receive.of(m.packets(n), n))
-	if len(p.missing[from]) > 0 { // what is waited for is added as it comes
+	if p.waits[from] > 0 { // what is waited for is added as it comes
 		adds := min(n, p.locals)
 		p.work(now, m.Costs.adding(adds))
 		p.locals -= adds
 	}
-	if p.partial[from] += n; d.Bytes[12] == 0 {
-		return
+	if d.Bytes[12] == 1 {
+		if p.waits[from] > 0 {
+			p.open--
+		}
+		p.waits[from]--
 	}
-	n = p.partial[from]
-	p.partial[from] = 0
-	if waits := p.missing[from]; len(waits) > 0 {
-		p.missing[from] = waits[1:]
-		p.open--
-		return
-	}
-	p.arrived[from] = append(p.arrived[from], n)
 }
 
 // packets returns how many carry so many bytes of a message, and batchesOf the bytes of its batches.

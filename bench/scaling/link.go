@@ -45,7 +45,7 @@ type carrier struct {
 	model *Model
 	world *sim.World
 	ports map[[2]sim.NodeID]*port
-	hosts func(sim.NodeID) bool
+	hosts sim.NodeID    // nodes below are hosts, the others switches
 	later time.Duration // after now, the sender hands over what it sends
 }
 
@@ -67,16 +67,16 @@ func (c *carrier) arrival(from, to sim.NodeID, bytes, size int) time.Duration {
 	n := &c.model.Network
 	now := picoseconds(c.world.Now())
 	at := now + 1000*int64(c.later)
-	if c.hosts(from) {
+	if from < c.hosts {
 		at += 1000 * int64(n.Card)
 	}
 	first, last := p.departure(n, at, c.model.frames(bytes, size))
 	arrives := last
-	if n.CutThrough && !c.hosts(to) {
+	if n.CutThrough && to >= c.hosts {
 		arrives = first + n.serial(n.Least)
 	}
 	arrives += 1000 * int64(n.Cable)
-	if c.hosts(to) {
+	if to < c.hosts {
 		arrives += 1000 * int64(n.Card)
 	}
 	return time.Duration((arrives - now + 999) / 1000)

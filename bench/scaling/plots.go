@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -32,7 +33,7 @@ func (r *Report) Plot(dir string) error {
 		if p == nil {
 			continue
 		}
-		if err := p.Save(16*vg.Centimeter, 10*vg.Centimeter, filepath.Join(dir, one.name+".svg")); err != nil {
+		if err := p.Save(18*vg.Centimeter, 12*vg.Centimeter, filepath.Join(dir, one.name+".svg")); err != nil {
 			return fmt.Errorf("plot %s: %w", one.name, err)
 		}
 	}
@@ -57,6 +58,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.BackgroundColor = color.White
 	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Padding, p.Legend.TextStyle.Font.Size = vg.Points(2), 10
 	p.Add(plotter.NewGrid())
 	return p
 }
@@ -81,21 +83,22 @@ func addLines(p *plot.Plot, lines []line) error {
 	return nil
 }
 
-// logarithmic has an axis with the ticks of what is on it.
+// logarithmic has an axis with the ticks of what is on it, and room for the labels of the first and last.
 func logarithmic(a *plot.Axis, ticks []plot.Tick) {
 	slices.SortFunc(ticks, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	a.Min, a.Max = min(a.Min, ticks[0].Value/1.5), max(a.Max, ticks[len(ticks)-1].Value*1.5)
 	a.Scale, a.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(slices.Compact(ticks))
 }
 
 // latency shows the smallest vectors by the number of hosts.
 func (r *Report) latency() (*plot.Plot, error) {
-	p := newPlot("Allreduce of 8 bytes, 100 Gbit/s", "hosts", "us")
+	p := newPlot("Allreduce of 8 bytes, 100 Gbit/s, cut-through", "number of hosts", "time in us")
 	var lines []line
 	for _, ends := range []string{Cards, Sockets} {
 		tree, hosts := line{name: ends + ": tree of switches"}, line{name: ends + ": best algorithm of hosts", dashed: true}
 		for _, row := range r.Rows {
-			if row.Ends == ends && row.Bytes == 8 && row.Rate == 100e9 && row.CutThrough {
-				tree.points = append(tree.points, plotter.XY{X: float64(row.Hosts), Y: row.Tree.Seconds() * 1e6})
+			if row.Ends == ends && row.Bytes == 8 && row.Rate == 100e9 {
+				tree.points = append(tree.points, plotter.XY{X: float64(row.Hosts), Y: row.CutThrough.Seconds() * 1e6})
 				hosts.points = append(hosts.points, plotter.XY{X: float64(row.Hosts), Y: row.HostTime.Seconds() * 1e6})
 			}
 		}
@@ -109,12 +112,12 @@ func (r *Report) latency() (*plot.Plot, error) {
 		ticks = append(ticks, plot.Tick{Value: float64(row.Hosts), Label: fmt.Sprint(row.Hosts)})
 	}
 	logarithmic(&p.X, ticks)
-	p.Y.Min, p.Y.Max = 1, 300
-	logarithmic(&p.Y, []plot.Tick{{Value: 1, Label: "1"}, {Value: 3, Label: "3"}, {Value: 10, Label: "10"}, {Value: 30, Label: "30"}, {Value: 100, Label: "100"}, {Value: 300}})
+	p.Y.Min, p.Y.Max = 1, 1000 // above 100, the legend
+	logarithmic(&p.Y, []plot.Tick{{Value: 1, Label: "1"}, {Value: 3, Label: "3"}, {Value: 10, Label: "10"}, {Value: 30, Label: "30"}, {Value: 100, Label: "100"}})
 	if err := addLines(p, lines); err != nil {
 		return nil, err
 	}
-	for i, name := range []string{"SHARP, published", "hosts, published"} {
+	for i, name := range []string{"SHARP, published (Switch-IB 2)", "algorithm of hosts, published beside it"} {
 		y := r.Published[0].BySharp
 		if i > 0 {
 			y = r.Published[0].ByHosts
@@ -135,14 +138,14 @@ func (r *Report) bandwidth() (*plot.Plot, error) {
 	for _, row := range r.Rows {
 		hosts = max(hosts, row.Hosts)
 	}
-	p := newPlot(fmt.Sprintf("Allreduce of %d hosts, store-and-forward", hosts), "bytes", "share of a link")
+	p := newPlot(fmt.Sprintf("Bandwidth of an allreduce over %d hosts, cut-through", hosts), "size of the vector", "share of a link's rate")
 	var lines []line
 	for _, ends := range []string{Cards, Sockets} {
 		for _, rate := range []int64{100e9, 400e9} {
-			tree, best := line{name: fmt.Sprintf("%s, %s: tree", ends, rated(rate))}, line{name: fmt.Sprintf("%s, %s: hosts", ends, rated(rate)), dashed: true}
+			tree, best := line{name: fmt.Sprintf("%s, %s: tree of switches", ends, rated(rate))}, line{name: fmt.Sprintf("%s, %s: best algorithm of hosts", ends, rated(rate)), dashed: true}
 			for _, row := range r.Rows {
-				if row.Ends == ends && row.Rate == rate && row.Hosts == hosts && !row.CutThrough && row.Bytes > 1000 {
-					tree.points = append(tree.points, plotter.XY{X: float64(row.Bytes), Y: row.Share})
+				if row.Ends == ends && row.Rate == rate && row.Hosts == hosts && row.Bytes > 1000 {
+					tree.points = append(tree.points, plotter.XY{X: float64(row.Bytes), Y: share(row.Bytes, row.CutThrough, rate)})
 					best.points = append(best.points, plotter.XY{X: float64(row.Bytes), Y: share(row.Bytes, row.HostTime, rate)})
 				}
 			}
@@ -161,19 +164,20 @@ func (r *Report) bandwidth() (*plot.Plot, error) {
 		return nil, nil
 	}
 	logarithmic(&p.X, sizes)
-	p.Y.Min, p.Y.Max = 0, 1.3
+	p.Y.Min, p.Y.Max = 0, 1.5 // the upper third for the legend
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.25, Label: "0.25"}, {Value: 0.5, Label: "0.50"}, {Value: 0.75, Label: "0.75"}, {Value: 1, Label: "1"}}
 	if err := addLines(p, lines); err != nil {
 		return nil, err
 	}
 	sharp := plotter.NewFunction(func(float64) float64 { return SharpBandwidth })
 	sharp.Dashes = []vg.Length{vg.Points(1), vg.Points(2)}
 	p.Add(sharp)
-	p.Legend.Add("SHARP, published (HDR)", sharp)
+	p.Legend.Add("SHARP, published (HDR, 200 Gbit/s)", sharp)
 	return p, nil
 }
 
 func (r *Report) reproduction() (*plot.Plot, error) {
-	p := newPlot("Namespaces on two processors: simulated by measured", "us, measured", "us, simulated")
+	p := newPlot("Allreduce in namespaces on two processors", "measured", "simulated")
 	var points plotter.XYs
 	low, high := math.Inf(1), 0.0
 	for _, row := range r.Reproduction {
@@ -195,7 +199,7 @@ func (r *Report) reproduction() (*plot.Plot, error) {
 		}
 		p.Add(f)
 		if i == 1 {
-			p.Legend.Add("15 % more or less", f)
+			p.Legend.Add("15 % more or less than measured", f)
 		}
 	}
 	s, err := plotter.NewScatter(points)
@@ -204,10 +208,10 @@ func (r *Report) reproduction() (*plot.Plot, error) {
 	}
 	s.Color, s.Shape, s.Radius = colours[1], draw.CircleGlyph{}, vg.Points(3)
 	p.Add(s)
-	p.Legend.Add("a row of the table", s)
+	p.Legend.Add("a size and rate of the table", s)
 	var ticks []plot.Tick
 	for e := math.Ceil(math.Log10(low)); e <= math.Log10(high); e++ {
-		ticks = append(ticks, plot.Tick{Value: math.Pow(10, e), Label: fmt.Sprintf("%g", math.Pow(10, e))})
+		ticks = append(ticks, plot.Tick{Value: math.Pow(10, e), Label: time.Duration(math.Pow(10, e) * 1000).String()})
 	}
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Min, a.Max = low, high

@@ -102,16 +102,16 @@ const (
 
 // Row is an allreduce in a data centre.
 type Row struct {
-	Ends       string        `json:"ends"`
-	Hosts      int           `json:"hosts"`
-	Shape      Shape         `json:"shape"`
-	Rate       int64         `json:"rate"`
-	CutThrough bool          `json:"cut_through"`
-	Bytes      int           `json:"bytes"`
-	Tree       time.Duration `json:"tree"`
-	Share      float64       `json:"share"` // of a link: the vector's bits in that time
-	Algorithm  string        `json:"algorithm"`
-	HostTime   time.Duration `json:"host_time"` // by the best algorithm of hosts
+	Ends         string        `json:"ends"`
+	Hosts        int           `json:"hosts"`
+	Shape        Shape         `json:"shape"`
+	Rate         int64         `json:"rate"`
+	Bytes        int           `json:"bytes"`
+	CutThrough   time.Duration `json:"cut_through"`       // over the tree
+	StoreForward time.Duration `json:"store_and_forward"` // likewise
+	Share        float64       `json:"share"`             // of a link: the vector's bits in the second of these times
+	Algorithm    string        `json:"algorithm"`
+	HostTime     time.Duration `json:"host_time"` // by the best algorithm of hosts, cut-through
 }
 
 // Published is what others have measured, beside the model with their network.
@@ -153,6 +153,8 @@ func Make(ctx context.Context, c Config) (*Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	once := func(all []int) []int { return slices.Compact(slices.Sorted(slices.Values(all))) }
+	c.Hosts, c.Bytes = once(c.Hosts), once(c.Bytes)
 	r := &Report{Costs: c.Costs}
 	var jobs []func() error
 	r.Reproduction = make([]Reproduced, len(c.Table))
@@ -168,13 +170,16 @@ func Make(ctx context.Context, c Config) (*Report, error) {
 		shapes[hosts] = s
 	}
 	r.Rows = c.rows(shapes)
-	first := map[string]int{} // trees of one depth take one time
+	trees := map[string]*[2]time.Duration{} // those of one depth take one time
+	keyOf := func(row *Row) string { return fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.Bytes) }
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		key := fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.CutThrough, row.Bytes)
-		if _, done := first[key]; !done {
-			first[key] = i
-			jobs = append(jobs, func() error { return row.simulate(c.Costs) })
+		if key := keyOf(row); trees[key] == nil {
+			t := new([2]time.Duration)
+			trees[key] = t
+			for k, cut := range []bool{true, false} {
+				jobs = append(jobs, func() (err error) { t[k], err = row.simulate(c.Costs, cut); return err })
+			}
 		}
 	}
 	r.Published = make([]Published, len(published))
@@ -190,9 +195,10 @@ func Make(ctx context.Context, c Config) (*Report, error) {
 	}
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		row.Tree = r.Rows[first[fmt.Sprint(row.Ends, len(row.Shape), row.Rate, row.CutThrough, row.Bytes)]].Tree
-		row.Share = share(row.Bytes, row.Tree, row.Rate)
-		row.Algorithm, row.HostTime = modelOf(c.Costs, row).Best(row.Shape, row.Bytes)
+		t := trees[keyOf(row)]
+		row.CutThrough, row.StoreForward = t[0], t[1]
+		row.Share = share(row.Bytes, row.StoreForward, row.Rate)
+		row.Algorithm, row.HostTime = modelOf(c.Costs, row, true).Best(row.Shape, row.Bytes)
 	}
 	return r, nil
 }
@@ -241,15 +247,13 @@ func Reproduce(c Costs, row Timed) (Reproduced, error) {
 	return r, nil
 }
 
-// rows returns the rows without their figures.
+// rows returns the rows without their figures, in the order of tables.
 func (c *Config) rows(shapes map[int]Shape) (all []Row) {
 	for _, ends := range []string{Cards, Sockets} {
-		for _, hosts := range c.Hosts {
-			for _, rate := range c.Rates {
-				for _, cut := range []bool{true, false} {
-					for _, bytes := range c.Bytes {
-						all = append(all, Row{Ends: ends, Hosts: hosts, Shape: shapes[hosts], Rate: rate, CutThrough: cut, Bytes: bytes})
-					}
+		for _, bytes := range c.Bytes {
+			for _, hosts := range c.Hosts {
+				for _, rate := range c.Rates {
+					all = append(all, Row{Ends: ends, Hosts: hosts, Shape: shapes[hosts], Rate: rate, Bytes: bytes})
 				}
 			}
 		}
@@ -264,20 +268,19 @@ const (
 )
 
 // modelOf returns the model of a row.
-func modelOf(c Costs, r *Row) Model {
+func modelOf(c Costs, r *Row, cutThrough bool) Model {
 	if r.Ends == Cards {
-		return Hardware(Bypass(), r.Rate, r.CutThrough, cardChunk)
+		return Hardware(Bypass(), r.Rate, cutThrough, cardChunk)
 	}
-	return Hardware(c, r.Rate, r.CutThrough, socketChunk)
+	return Hardware(c, r.Rate, cutThrough, socketChunk)
 }
 
-func (r *Row) simulate(c Costs) error {
-	got, err := Run{Model: modelOf(c, r), Shape: r.Shape, Bytes: r.Bytes, Times: 1, Fold: true}.Simulate()
+func (r *Row) simulate(c Costs, cutThrough bool) (time.Duration, error) {
+	got, err := Run{Model: modelOf(c, r, cutThrough), Shape: r.Shape, Bytes: r.Bytes, Times: 1, Fold: true}.Simulate()
 	if err != nil {
-		return fmt.Errorf("%d bytes over %d hosts: %w", r.Bytes, r.Hosts, err)
+		return 0, fmt.Errorf("%d bytes over %d hosts: %w", r.Bytes, r.Hosts, err)
 	}
-	r.Tree = got.Median()
-	return nil
+	return got.Median(), nil
 }
 
 // share returns the part of a link's rate at which a vector was reduced.
@@ -312,7 +315,7 @@ func (p Published) beside() (Published, error) {
 
 // variants returns those of the fewest hosts at the first rate, without their figures.
 func (c *Config) variants() (all []Variant) {
-	hosts := slices.Min(c.Hosts)
+	hosts := c.Hosts[0]
 	for _, name := range []string{softwareCore, softwareSwitches} {
 		for _, bytes := range c.Bytes {
 			if name == softwareCore || bytes <= 1<<20 && hosts <= maxFull {

@@ -109,17 +109,17 @@ func (r Run) Simulate() (*Result, error) {
 		return nil, err
 	}
 	s := &simulation{run: &r, world: w}
-	isHost := map[sim.NodeID]bool{}
-	s.carrier = &carrier{model: &r.Model, world: w, ports: map[[2]sim.NodeID]*port{}, hosts: func(id sim.NodeID) bool { return isHost[id] }}
-	w.Intercept(s.carrier.fate)
-	c := &calls{in: make([]byte, r.Bytes), out: make([]byte, r.Bytes), rounds: warmup + r.Times, hosts: r.Shape.Hosts()}
+	hosts := r.Shape.Hosts()
 	if r.Fold {
-		c.hosts = 1
+		hosts = 1
 	}
+	s.carrier = &carrier{model: &r.Model, world: w, ports: map[[2]sim.NodeID]*port{}, hosts: sim.NodeID(hosts)}
+	w.Intercept(s.carrier.fate)
+	c := &calls{in: make([]byte, r.Bytes), out: make([]byte, r.Bytes), rounds: warmup + r.Times, hosts: hosts}
 	for i := 0; i < r.Bytes; i += 4 {
 		binary.LittleEndian.PutUint32(c.in[i:], uint32(i+1))
 	}
-	if err := s.build(c, isHost); err != nil {
+	if err := s.build(c); err != nil {
 		return nil, err
 	}
 	for _, m := range s.members {
@@ -192,18 +192,13 @@ type built struct {
 }
 
 // build adds hosts and, level by level, switches.
-func (s *simulation) build(c *calls, isHost map[sim.NodeID]bool) error {
-	hosts := s.run.Shape.Hosts()
-	if s.run.Fold {
-		hosts = 1
-	}
-	level := make([]built, 0, hosts)
-	for rank := range hosts {
+func (s *simulation) build(c *calls) error {
+	var level []built
+	for rank := range c.hosts {
 		b, err := s.addHost(c, uint32(rank))
 		if err != nil {
 			return err
 		}
-		isHost[b.id] = true
 		level = append(level, b)
 	}
 	for _, fan := range s.run.Shape {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,49 +128,21 @@ func (r *Report) publishedTable() table {
 // scaleTable has a line for each size and number of hosts, and columns for each rate.
 func (r *Report) scaleTable(ends string) table {
 	t := table{title: "Hosts with " + ends, head: []string{"", "hosts"}}
-	type key struct{ bytes, hosts int }
-	type cell struct {
-		rate int64
-		cut  bool
-	}
-	cells := map[key]map[cell]*Row{}
-	var keys []key
-	var rates []int64
+	var line []string
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.Ends != ends {
 			continue
 		}
-		k := key{row.Bytes, row.Hosts}
-		if cells[k] == nil {
-			cells[k] = map[cell]*Row{}
-			keys = append(keys, k)
+		if start := []string{sized(row.Bytes), fmt.Sprint(row.Hosts)}; len(line) == 0 || !slices.Equal(line[:2], start) {
+			line = start
+			t.add(nil...)
 		}
-		cells[k][cell{row.Rate, row.CutThrough}] = row
-		if len(rates) == 0 || rates[len(rates)-1] < row.Rate {
-			rates = append(rates, row.Rate)
-		}
-	}
-	for _, rate := range rates {
-		t.head = append(t.head, rated(rate)+": cut-through", "store-and-forward", "of the link", "best of hosts", "ratio")
-	}
-	sizes := map[int]bool{}
-	for _, k := range keys {
-		if sizes[k.bytes] {
-			continue
-		}
-		sizes[k.bytes] = true
-		for _, other := range keys {
-			if other.bytes != k.bytes {
-				continue
-			}
-			line := []string{sized(other.bytes), fmt.Sprint(other.hosts)}
-			for _, rate := range rates {
-				cut, whole := cells[other][cell{rate, true}], cells[other][cell{rate, false}]
-				line = append(line, timed(cut.Tree), timed(whole.Tree), fmt.Sprintf("%.2f", whole.Share),
-					timed(cut.HostTime)+", "+cut.Algorithm, fmt.Sprintf("%.2f", float64(cut.Tree)/float64(cut.HostTime)))
-			}
-			t.add(line...)
+		line = append(line, timed(row.CutThrough), timed(row.StoreForward), fmt.Sprintf("%.2f", row.Share),
+			timed(row.HostTime)+", "+row.Algorithm, fmt.Sprintf("%.2f", float64(row.CutThrough)/float64(row.HostTime)))
+		t.rows[len(t.rows)-1] = line
+		if len(t.rows) == 1 {
+			t.head = append(t.head, rated(row.Rate)+": cut-through", "store-and-forward", "of the link", "best of hosts", "ratio")
 		}
 	}
 	return t

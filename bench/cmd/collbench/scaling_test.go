@@ -28,11 +28,11 @@ func TestScaling(t *testing.T) {
 	if jsonErr := json.Unmarshal([]byte(out), &report); err != nil || jsonErr != nil {
 		t.Fatalf("%v, %v: %s", err, jsonErr, out)
 	}
-	if len(report.Rows) != 2*2*2*2*2 || len(report.Reproduction) != 1 || report.Reproduction[0].Simulated <= 0 || len(report.Variants) != 4 {
+	if len(report.Rows) != 2*2*2*2 || len(report.Reproduction) != 1 || report.Reproduction[0].Simulated <= 0 || len(report.Variants) != 4 {
 		t.Errorf("%d rows, reproduction %+v, variants %+v", len(report.Rows), report.Reproduction, report.Variants)
 	}
 	for _, row := range report.Rows {
-		if row.Tree <= 0 || row.HostTime <= 0 || row.Algorithm == "" || row.Share <= 0 || row.Share >= 1 {
+		if row.CutThrough <= 0 || row.StoreForward < row.CutThrough || row.HostTime <= 0 || row.Algorithm == "" || row.Share <= 0 || row.Share >= 1 {
 			t.Errorf("%+v", row)
 		}
 	}
