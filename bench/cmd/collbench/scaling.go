@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -45,11 +43,8 @@ half a minute, and as much again for each 32 MiB of longer vectors.`,
 			if err != nil {
 				return err
 			}
-			c.Costs = scaling.Costs{}
-			d := json.NewDecoder(bytes.NewReader(text))
-			d.DisallowUnknownFields()
-			if err := cmp.Or(d.Decode(&c.Costs), c.Costs.Validate()); err != nil {
-				return fmt.Errorf("--costs %s: %w; collbench scaling measure writes such a file", costs, err)
+			if c.Costs, err = scaling.ReadCosts(text); err != nil {
+				return fmt.Errorf("--costs %s: %w", costs, err)
 			}
 		}
 		if against != "" {
