@@ -10,7 +10,8 @@
 //	            yields, looks for packets when its turn has come (Costs.Look), and sleeps after Poll,
 //	            as package transport does. Who works where another has worked before
 //	            has cold caches (Costs.Cold); who slept takes a wake-up (Costs.Wake).
-//	turn        all batches that are there, up to 32, are received, the core steps once, and what it sends
+//	turn        begins with the look that was under way; half of one if nobody else looks (Costs.Alone).
+//	            All batches that are there, up to 32, are received, the core steps once, and what it sends
 //	            leaves batch by batch, each when its system call ends.
 //	link        a port sends in order: at a rate (a wire; packets travel one by one), by a token bucket
 //	            (batches travel whole), or at once (a veth pair without a bucket).
@@ -30,6 +31,6 @@
 // # Algorithms of hosts
 //
 // Model.By plays schedules of package schedule among all members, message by message in batches, over the
-// links of hosts; links between switches are never shared. Model.Form gives the same in closed
+// links of hosts; links between switches are never shared. Model.Best gives the least time in closed
 // form, for numbers of hosts that are too large to simulate.
 package scaling
