@@ -26,6 +26,8 @@ func newScalingMeasure() *cobra.Command {
 	return onLinux("measure", "Measure the costs of packets on this machine")
 }
 
+func newScalingLook() *cobra.Command { return onLinux("look", "Look for packets") }
+
 func newPingpong() *cobra.Command {
 	return onLinux("pingpong", "Time messages between two hosts with several rails")
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,19 +88,4 @@ func writeJSON(cmd *cobra.Command, report any) error {
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
 	return e.Encode(report)
-}
-
-// newScalingLook is a process that looks for packets, among others.
-func newScalingLook() *cobra.Command {
-	return &cobra.Command{
-		Use: "look", Short: "Look for packets", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ns, err := scaling.Look(300 * time.Millisecond)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), ns)
-			return err
-		},
-	}
 }

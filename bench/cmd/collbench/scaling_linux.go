@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,4 +42,19 @@ this machine, in a lab of two namespaces, and writes it as JSON.`,
 	cmd.Flags().StringVar(&prefix, "prefix", "cbc", "`prefix` of the namespaces' names")
 	cmd.Flags().IntVar(&rounds, "rounds", 9, "`number` of rounds, of which the middle counts")
 	return cmd
+}
+
+// newScalingLook is a process that looks for packets, among others.
+func newScalingLook() *cobra.Command {
+	return &cobra.Command{
+		Use: "look", Short: "Look for packets", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ns, err := scaling.Look(300 * time.Millisecond)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), ns)
+			return err
+		},
+	}
 }
