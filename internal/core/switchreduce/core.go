@@ -74,6 +74,7 @@ type Core struct {
 	isSettled bool
 	forgets   bool // the next Step forgets what is before
 
+	adopting bool   // a chunk from the fast path, whose partial waits until all of it is there
 	step     uint64 // serial number of the present Step
 	borrowed []borrowed
 	queue    queue

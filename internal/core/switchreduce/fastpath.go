@@ -28,7 +28,18 @@ func (c *Core) own(now core.Time, e *epoch, p *packet, out *Output) bool {
 	if p.Flags&wire.Idle != 0 && p.Type == wire.Probe {
 		return true // about no number
 	}
-	return e.FastPath.Take(p.Chunk, supersedes, func(b []byte) { c.adopt(now, e, p.Chunk, b, out) })
+	adopted := false
+	c.adopting = true
+	isOwn := e.FastPath.Take(p.Chunk, supersedes, func(b []byte) {
+		adopted = true
+		c.adopt(now, e, p.Chunk, b, out)
+	})
+	c.adopting = false
+	// The parent of which there is a result has the partial.
+	if s := c.at(e, p.Chunk); adopted && p.Type != wire.Result && s.age(e.Epoch, p.Chunk) == same && s.state == complete {
+		c.sendPartial(now, e, s, out)
+	}
+	return isOwn
 }
 
 // adopt takes a packet about number n from the fast path, which has admitted it.

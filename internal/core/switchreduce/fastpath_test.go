@@ -1,11 +1,14 @@
 package switchreduce
 
 import (
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core"
+	"github.com/tributary-fabric/tributary/internal/wire"
+	"github.com/tributary-fabric/tributary/reduce"
 )
 
 // busy is a FastPath that holds nothing.
@@ -49,5 +52,72 @@ func TestFastPathRenewsLease(t *testing.T) {
 	}
 	if step(tr.core.Deadline()); !slices.Equal(out.Expired, []uint32{2}) {
 		t.Fatalf("expired: %d", out.Expired)
+	}
+}
+
+// holder is a FastPath that holds packets about one number until they are taken.
+type holder struct {
+	busy
+	packets [][]byte
+}
+
+func (h *holder) Take(_ uint32, _ bool, held func([]byte)) bool {
+	for _, p := range h.packets {
+		held(p)
+	}
+	h.packets = nil
+	return true
+}
+
+// TestAdoptedPartialIsSentOnce: who takes over a complete chunk sends its partial, unless the parent has
+// answered it already.
+func TestAdoptedPartialIsSentOnce(t *testing.T) {
+	addr := func(i byte) netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, i}), 9) }
+	packet := func(kind wire.Type, child uint16, flags wire.Flags) []byte {
+		h := wire.Header{Type: kind, Flags: flags, Child: child, Group: 1, Epoch: 2, Cookie: wire.Cookie(child), Chunk: 7}
+		size := 0
+		if kind != wire.Probe {
+			h.Signature = wire.Signature{Collective: wire.Reduce, Function: reduce.Sum, Element: reduce.Int32, Elements: 2, ChunkElements: 2}
+			size = 8
+		}
+		b := make([]byte, wire.HeaderSize+size)
+		h.Put(b)
+		return b
+	}
+	contributions := [][]byte{packet(wire.Contribution, 0, wire.Sink), packet(wire.Contribution, 1, 0)}
+	result := packet(wire.Result, 3, wire.Sink)
+	for _, x := range []struct {
+		name              string
+		held              [][]byte
+		from              netip.AddrPort
+		packet            []byte
+		partials, results int
+	}{
+		{"a probe of what is complete", contributions, addr(0), packet(wire.Probe, 0, 0), 1, 0},
+		{"a probe of what has a result", slices.Concat(contributions, [][]byte{result}), addr(0), packet(wire.Probe, 0, 0), 0, 2},
+		{"the result, which is held", slices.Concat(contributions, [][]byte{result}), addr(99), result, 0, 2},
+		{"the result, which is not", contributions, addr(99), result, 0, 2},
+		{"the last contribution", contributions[:1], addr(1), contributions[1], 1, 0},
+	} {
+		c, out := New(), Output{}
+		c.Step(0, []Input{{Kind: Install, Config: &Config{
+			Group: 1, Epoch: 2, Window: 64, ChunkBytes: 1432, Lease: time.Hour, Parent: addr(99), Index: 3, Cookie: 3,
+			Children: []Child{{Addr: addr(0)}, {Addr: addr(1), Lowest: 1, Cookie: 1}}, FastPath: &holder{packets: x.held},
+		}}}, &out)
+		out.Reset()
+		c.Step(0, []Input{{Kind: Packet, From: x.from, Packet: x.packet}}, &out)
+		partials, results := 0, 0
+		for _, s := range out.Sends {
+			switch wire.Type(s.Head[0] & 15) {
+			case wire.Contribution:
+				partials++
+			case wire.Result:
+				results++
+			default:
+			}
+		}
+		if partials != x.partials || results < x.results {
+			t.Errorf("%s: %d partials, %d results, want %d, %d", x.name, partials, results, x.partials, x.results)
+		}
 	}
 }

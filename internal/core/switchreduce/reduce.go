@@ -95,7 +95,9 @@ func (c *Core) close(now core.Time, e *epoch, s *slot, out *Output) {
 	}
 	s.state = complete
 	c.counters.Partials++
-	c.sendPartial(now, e, s, out)
+	if !c.adopting {
+		c.sendPartial(now, e, s, out)
+	}
 }
 
 // reduce reduces the children's payloads to the slot's.

@@ -57,7 +57,7 @@ var repairs = map[string]string{
 var (
 	inKernel = map[string]string{"kernel-taken": "contribution", "kernel-partials": "partial", "kernel-results": "result"}
 	passed   = map[string]string{
-		"kernel-passed-odd": "odd", "kernel-passed-owned": "owned", "kernel-passed-partly": "partly", "kernel-passed-no-memory": "no-memory",
+		"kernel-passed-odd": "odd", "kernel-passed-owned": "owned", "kernel-passed-partly": "partly", "kernel-passed-sizes": "sizes", "kernel-passed-no-memory": "no-memory",
 	}
 )
 

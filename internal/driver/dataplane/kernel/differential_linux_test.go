@@ -68,7 +68,7 @@ func (c *chunk) size(isThere bool) int {
 // part, repeated, late, malformed, from strangers, probes and answers, epochs that follow
 // each other. The pair may send a packet again that the core had sent before.
 func TestLikeTheCore(t *testing.T) {
-	for _, children := range []int{1, 2, 3, 5} {
+	for _, children := range []int{1, 2, 3, 4, 7, 16} {
 		for _, isRoot := range []bool{true, false} {
 			t.Run(fmt.Sprintf("children=%d/root=%t", children, isRoot), func(t *testing.T) {
 				r := &trial{rig: newRig(t, children+1), rng: rand.New(rand.NewPCG(uint64(children), 7)), oracle: switchreduce.New()}
@@ -368,6 +368,7 @@ func (r *trial) exchange(neighbour int, batch []byte, size int) {
 	r.send(neighbour, batch, size)
 	r.pump()
 	got := map[string]bool{}
+	isResult := batch[0] == wire.Version<<4|byte(wire.Result)
 	for i, fd := range r.neighbours {
 		for {
 			b, from := r.receive(fd)
@@ -378,6 +379,9 @@ func (r *trial) exchange(neighbour int, batch []byte, size int) {
 				r.t.Fatalf("neighbour %d has a packet from %v", i, from)
 			}
 			key := keyOf(neighbourAddr(i), b)
+			if isResult && wire.Type(b[0]&15) == wire.Contribution {
+				r.t.Fatalf("neighbour %d gets %s again, of which it sends the result", i, describe(b))
+			}
 			if !want[key] && !r.earlier[key] {
 				r.t.Fatalf("neighbour %d gets %s, which the core does not send; it sends %s", i, describe(b), list(want))
 			}

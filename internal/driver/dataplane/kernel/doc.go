@@ -20,9 +20,10 @@
 // # Memory
 //
 // Each neighbour has, for each slot, an area: the last packet that came from it for the
-// slot, behind a word with the packet's number and the area's state. Each slot has a
-// word: number, the children whose areas hold it, and whether the agent owns it. Words
-// change by atomic operations alone, so several processors may work on one slot.
+// slot. Each area has a word with the packet's number and the area's state. Each slot has
+// a word: number, the children whose areas hold it, whether one of them has the vector of
+// a broadcast, and whether the agent owns it. Words lie apart from areas, as a batch looks
+// at many, and change by atomic operations alone, so several processors may work on one slot.
 //
 //	area    vacant, held, of an older number -> loading -> held        a packet of its neighbour
 //	slot    vacant or of an older number     -> number, one child      a contribution

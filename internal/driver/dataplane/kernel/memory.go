@@ -41,6 +41,7 @@ const (
 	countOdd
 	countOwned
 	countPartly
+	countSizes
 	countNoMemory
 	counts
 )

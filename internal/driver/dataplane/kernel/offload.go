@@ -421,7 +421,7 @@ func (p *past) count(c *rpc.TreeCounters) {
 	for i, name := range [...]string{"kernel-taken", "kernel-partials", "kernel-results"} {
 		dataplane.AddEvent(c, name, p.counts[countTaken+i])
 	}
-	for i, name := range [...]string{"odd", "owned", "partly", "no-memory"} {
+	for i, name := range [...]string{"odd", "owned", "partly", "sizes", "no-memory"} {
 		dataplane.AddEvent(c, "kernel-passed-"+name, p.counts[countOdd+i])
 	}
 	dataplane.AddDrop(c, switchreduce.DropDuplicate.String(), p.counts[countDuplicate])

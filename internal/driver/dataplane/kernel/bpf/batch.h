@@ -105,9 +105,10 @@ static __always_inline struct area *area_of(struct batch *t, __u32 neighbour, __
 	return bpf_map_lookup_elem(t->areas, &at);
 }
 
-// operation returns what reduces packets with header h and size bytes of payload, and
-// OP_OTHER where the agent has to look at them. The verifier looks at it once.
-__noinline __u32 operation(const struct header *h, __u32 size)
+// operation returns what reduces packets with header h and size bytes of payload, in a tree whose
+// chunks have most at most, and OP_OTHER where the agent has to look at them. The verifier looks at it
+// once.
+__noinline __u32 operation(const struct header *h, __u32 size, __u32 most)
 {
 	if (!h)
 		return OP_OTHER;
@@ -146,7 +147,7 @@ __noinline __u32 operation(const struct header *h, __u32 size)
 	default:
 		return OP_OTHER;
 	}
-	if (h->exponent && op != OP_BLOCK)
+	if ((h->exponent && op != OP_BLOCK) || elements * width > most)
 		return OP_OTHER;
 	if (collective == BROADCAST) {
 		int has = h->flags & (is_result ? SINK : SOURCE);
@@ -183,7 +184,7 @@ static __always_inline int fits(const struct batch *t, const struct header *h, _
 		return 0;
 	if (a[3] == b[3] && size == t->segment - HEADER && (h->exponent == t->head.exponent || (t->op & 0xff) == OP_BLOCK))
 		return 1;
-	return operation(h, size) == t->op;
+	return operation(h, size, t->tree->chunk) == t->op;
 }
 
 // agrees reports whether the packet that an area holds is of the same operation and chunk as h.
@@ -214,4 +215,17 @@ static __always_inline __u32 lowest(__u32 set)
 {
 	__u32 one = set & -set;
 	return 0xcd7ea84fb6935210ull >> ((one * 0x09af & 0xffff) >> 12) * 4 & 15;
+}
+
+// with_flag returns the children whose packets about a number have a flag.
+static __always_inline __u32 with_flag(struct batch *t, __u32 number, __u32 flag)
+{
+	__u32 all = 0;
+	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
+		struct area *a = c < t->tree->children ? area_of(t, c, number) : NULL;
+		if (!a)
+			break;
+		all |= (header_of(a)->flags / flag & 1) << c; // without a branch, of which the verifier would follow both ways
+	}
+	return all;
 }

@@ -4,39 +4,40 @@
 
 #include "batch.h"
 
+// has_two_sizes reports whether at the root a batch is to become results of two sizes, since its own
+// child wants none. The verifier looks at it once.
+__noinline int has_two_sizes(__u32 op, __u32 flags, __u32 count, __u32 has_parent)
+{
+	return op & OP_PARTS && !(flags & SINK) && count > 1 && !has_parent;
+}
+
 // look is the step of a loop over the packets of a batch that is complete, of an operation of
 // which not every child wants the result: who has the payload, and who wants it. It ends the loop
 // where the agent has to send what becomes of the batch: a packet of a batch cannot become longer or
 // shorter.
 static long look(__u32 i, struct batch *t)
 {
-	__u32 number = t->first + i, sinks = 0, sources = 0;
-	int is_result = t->neighbour == t->tree->children, is_single = t->segment == t->total;
-	for (__u32 c = 0; c < MAX_CHILDREN; c++) {
-		struct area *a = c < t->tree->children ? area_of(t, c, number) : NULL;
-		if (!a)
-			break;
-		__u32 flags = header_of(a)->flags;
-		sinks |= (flags >> 1 & 1) << c;
-		sources |= (flags & 1) << c;
-	}
-	__u32 all = (1u << t->tree->children) - 1, own = 1u << (t->neighbour & 31);
+	__u32 number = t->first + i, sinks = with_flag(t, number, SINK), all = (1u << t->tree->children) - 1;
+	int is_single = t->segment == t->total;
 	t->up = COUNT_ODD;
-	if (is_result) {
+	if (t->neighbour == t->tree->children) {
 		if (!(t->head.flags & SINK) != !sinks)
 			return 1; // the agent drops it
 	} else if ((t->op & 0xff) == OP_COPY) {
-		if (!sources && !t->tree->has_parent)
+		__u32 sources = with_flag(t, number, SOURCE), own = 1u << (t->neighbour & 31);
+		if (sources & (sources - 1) || (!sources && !t->tree->has_parent))
 			return 1; // an error
+		t->up = COUNT_SIZES;
 		if (sources & ~own && !is_single)
 			return 1;
 		t->source = lowest(sources ? sources : own);
 	}
-	if (!is_single && sinks != all && (is_result ? sinks : !t->tree->has_parent))
+	// Partials, too, whose results will have two sizes: the agent does the whole chunk then.
+	t->up = COUNT_SIZES;
+	if (!is_single && sinks != all && (sinks || !t->tree->has_parent))
 		return 1;
 	t->sinks = sinks;
 	t->up = 0;
-	t->completed--;
 	return 0;
 }
 
@@ -58,7 +59,7 @@ static long fold_words(__u32 i, struct batch *t)
 	if (t->tree->children == 1 && (op & 15) >= F_LAND &&
 	    fold(t->skb, offset + HEADER, size, area_of(t, t->neighbour, number), (op & ~15) | F_LOR))
 		return 1;
-	__u32 k = 1 + zero(number);
+	__u32 k = 1;
 	if ((op & ~OP_UNSIGNED) == F_SUM) { // which is worth fewer passes over the packet
 		for (int n = 0; n < MAX_CHILDREN / 3 && k + 2 < t->tree->children; n++, k += 3) {
 			struct area *a = other(t, k, number), *b = other(t, k + 1, number), *c = other(t, k + 2, number);

@@ -61,7 +61,7 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 		return UP;
 	t.first = bpf_ntohl(h->chunk);
 	t.taken = t.completed = t.late = t.duplicate = t.source = t.sinks = zero(t.total);
-	t.op = operation(&t.head, t.segment - HEADER);
+	t.op = operation(&t.head, t.segment - HEADER, t.tree->chunk);
 	if (t.op == OP_OTHER)
 		return UP;
 	struct neighbour *from;
@@ -80,9 +80,15 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 		return UP;
 
 	int is_result = t.neighbour == t.tree->children;
-	if (is_result)
+	if (has_two_sizes(t.op, t.head.flags, count, t.tree->has_parent)) {
+		add(&t, COUNT_SIZES, count);
+		return UP;
+	}
+	if (is_result && t.op & OP_PARTS)
+		bpf_loop(count, look, &t, 0); // so that none is loaded that is wrong
+	if (is_result && !t.up)
 		bpf_loop(count, take_result, &t, 0);
-	else
+	else if (!is_result)
 		bpf_loop(count, take_contribution, &t, 0);
 	add(&t, COUNT_TAKEN, t.taken);
 	add(&t, COUNT_DUPLICATE, t.duplicate);
@@ -90,11 +96,8 @@ SEC("tc/ingress") int reduce(struct __sk_buff *skb)
 	// A part of a batch cannot be sent, and all must be in one piece to be changed.
 	if (!t.up && t.completed && t.completed != count)
 		t.up = COUNT_PARTLY;
-	if (!t.up && t.completed && t.op & OP_PARTS) {
+	if (!t.up && t.completed && t.op & OP_PARTS)
 		bpf_loop(count, look, &t, 0);
-		if (!t.up)
-			t.completed = count;
-	}
 	if (!t.up && t.completed && bpf_skb_pull_data(skb, skb->len))
 		t.up = COUNT_NO_MEMORY;
 	if (t.up) {

@@ -78,6 +78,7 @@ enum {
 	COUNT_ODD,       // they are not of one operation that can be reduced here
 	COUNT_OWNED,     // the agent owns a slot, or an area is in use
 	COUNT_PARTLY,    // some of their chunks were complete, some not
+	COUNT_SIZES,     // what becomes of a batch has other sizes, or two
 	COUNT_NO_MEMORY, // there was no memory to have them in one piece
 	COUNTS,
 };
