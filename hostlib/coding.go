@@ -15,9 +15,9 @@ import (
 // element differs from the exact sum, before it is rounded to its type, by at most n M / 2^b, where M is the greatest
 // magnitude that any member has in the block, and b is 28 for float32 and 60 for float64 among 8 members;
 // docs/functions.md has it for other numbers, and for blocks with a NaN or an infinity, which keep far less of their
-// other elements: 20 and 53 bits there, and of float32 among 64 members 11. It holds for every collective that sums; Outcome reports it. It is not
-// to be combined with BlockFloat and Compressed. Scans and reduce-scatter run on hosts then, and where several
-// processes of a host are members all sums of these types.
+// other elements: 20 and 53 bits there, and of float32 among 64 members 11. It holds for every collective that sums;
+// Outcome reports it. It is not to be combined with BlockFloat and Compressed. Scans and reduce-scatter run on hosts
+// then, and where several processes of a host are members all sums of these types.
 func Reproducible() GroupOption { return func(t *groupOptions) { t.reproducible = true } }
 
 // Compressed makes packets of sums of float32 carry 16 bits for each element: reduce.BFloat16 or

@@ -8,9 +8,9 @@
 //
 // Contributions and results of allreduces and reductions of int32, int64, uint32 and
 // uint64 by sum, product, min, max, and the bitwise and logical functions, of sums of
-// block32, of broadcasts, and of barriers; over IPv4, in packets without IP options, fragments or VLAN tag whose UDP
-// checksum is still to be computed, as it is between veths and after receive offload has
-// put a batch together; of epochs with plain packets, chunks up to 1,472 bytes and up to
+// block32, of broadcasts, and of barriers; over IPv4, in packets without IP options,
+// fragments or VLAN tag whose UDP checksum is still to be computed, as it is between veths
+// and after receive offload has put a batch together; of epochs with plain packets, chunks up to 1,472 bytes and up to
 // 16 children. A batch must complete all its chunks or none: of what completes a part,
 // the core gets all. So it does of batches whose results are of two sizes, for children
 // that want them and for others, and of those of a broadcast that are completed by another
@@ -23,7 +23,8 @@
 // slot. Each area has a word with the packet's number and the area's state. Each slot has
 // a word: number, the children whose areas hold it, whether one of them has the vector of
 // a broadcast, and whether the agent owns it. Words lie apart from areas, as a batch looks
-// at many, and change by atomic operations alone, so several processors may work on one slot.
+// at many, and change by atomic operations alone, so several processors may work on one
+// slot.
 //
 //	area    vacant, held, of an older number -> loading -> held        a packet of its neighbour
 //	slot    vacant or of an older number     -> number, one child      a contribution
