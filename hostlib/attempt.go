@@ -25,7 +25,7 @@ func digestOf(name string, members []Member, chunkBytes int, window uint32, t gr
 	}
 	text("tributary group 1")
 	text(name)
-	_, types := t.needs()
+	_, types := t.needs(len(members))
 	_ = binary.Write(h, binary.BigEndian, [5]uint32{uint32(len(members)), uint32(chunkBytes), window, uint32(t.functions), uint32(types)})
 	for _, m := range members {
 		text(m.process())

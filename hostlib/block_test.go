@@ -293,13 +293,18 @@ func TestTypesOnSwitches(t *testing.T) {
 		"no float32":    {[]GroupOption{BlockFloat(), OnlyTypes(reduce.Int32)}, topology.TypesOf(reduce.Int32)},
 		"not allowed":   {[]GroupOption{sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Float32)},
 		"reproducible":  {[]GroupOption{Reproducible(), sums, OnlyTypes(reduce.Float32, reduce.Float64)}, topology.TypesOf(reduce.Int32, reduce.Int64, reduce.Uint32)},
+		"narrow":        {[]GroupOption{Reproducible(), sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Int32, reduce.Uint32)},
 		"and others":    {[]GroupOption{Reproducible(), OnlyTypes(reduce.Float64)}, topology.TypesOf(reduce.Float64, reduce.Int64, reduce.Uint32)},
 		"compressed":    {[]GroupOption{Compressed(reduce.BFloat16), sums, OnlyTypes(reduce.Float32)}, topology.TypesOf(reduce.Float32, reduce.BFloat16)},
 		"several types": {[]GroupOption{sums, BlockFloat(), OnlyTypes(reduce.Float32, reduce.Int64)}, topology.TypesOf(reduce.Block32, reduce.Int64)},
 	} {
-		if _, got := optionsOf(test.options).needs(); got != test.want {
+		if _, got := optionsOf(test.options).needs(64); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
+	}
+	many := optionsOf([]GroupOption{Reproducible(), sums, OnlyTypes(reduce.Float32)})
+	if _, got := many.needs(65); got != topology.TypesOf(reduce.Int64, reduce.Uint32) {
+		t.Errorf("of 65 members: %v", got)
 	}
 }
 

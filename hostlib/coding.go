@@ -113,10 +113,10 @@ func (t groupOptions) compresses(o *session.Operation, chunkBytes int) bool {
 	return t.compressed != reduce.NoType && o.Parts == nil && o.Function == reduce.Sum && o.Element == reduce.Float32 && o.Elements*o.Element.Size() > chunkBytes
 }
 
-// needs returns the functions and types that a switch must know for the communicator. Where float32 is only
+// needs returns the functions and types that a switch must know for a communicator of so many members. Where float32 is only
 // summed in block floating point, or floating-point numbers are only summed as integers, it need not know them: what
 // only copies vectors need not know their type.
-func (t groupOptions) needs() (functions topology.Functions, types topology.Types) {
+func (t groupOptions) needs(members int) (functions topology.Functions, types topology.Types) {
 	functions, types = t.functions, t.types
 	if !functions.Has(reduce.Sum) {
 		return functions, types
@@ -128,6 +128,12 @@ func (t groupOptions) needs() (functions topology.Functions, types topology.Type
 	}
 	sumsAlone := functions == topology.FunctionsOf(reduce.Sum)
 	var instead topology.Types
+	fix := func(from reduce.Type) {
+		if f, err := reduce.FixedOf(from, members); err == nil { // of others no communicator is formed: see checkCoding
+			add(reduce.Max, reduce.Uint32, f.Word())
+			instead |= topology.TypesOf(from)
+		}
+	}
 	if types.Has(reduce.Float32) {
 		switch {
 		case t.blockFloat:
@@ -136,13 +142,11 @@ func (t groupOptions) needs() (functions topology.Functions, types topology.Type
 		case t.compressed != reduce.NoType:
 			add(reduce.Sum, t.compressed)
 		case t.reproducible:
-			add(reduce.Max, reduce.Int32, reduce.Int64, reduce.Uint32)
-			instead |= topology.TypesOf(reduce.Float32)
+			fix(reduce.Float32)
 		}
 	}
 	if t.reproducible && types.Has(reduce.Float64) {
-		add(reduce.Max, reduce.Int64, reduce.Uint32)
-		instead |= topology.TypesOf(reduce.Float64)
+		fix(reduce.Float64)
 	}
 	if sumsAlone {
 		types &^= instead

@@ -213,6 +213,31 @@ func TestReproducibleOnIntegers(t *testing.T) {
 	leave(t, comms)
 }
 
+// TestReproducibleOnNarrowIntegers: four members sum float32 on switches that know no int64, and float64 on hosts.
+func TestReproducibleOnNarrowIntegers(t *testing.T) {
+	f := newFabric(t, 1, func(c *agentd.Config) {
+		c.Capability.Functions = topology.FunctionsOf(reduce.Sum, reduce.Max)
+		c.Capability.Types = topology.TypesOf(reduce.Int32, reduce.Uint32)
+	})
+	hosts, members := f.join()
+	wide := form(t, "wide", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float64), Reproducible())
+	if via, why := wide[0].Transport(); via != HostTree || !strings.Contains(why, "int64") {
+		t.Errorf("it would go by %v because %q", via, why)
+	}
+	leave(t, wide)
+	comms := form(t, "job", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32), Reproducible())
+	offloaded(t, comms, 0)
+	in := scattered[float32](4, 1000)
+	want := fixedOracle(t, in)
+	each(4, func(i int) {
+		o, err := Allreduce(within(t), comms[i], reduce.Sum, in[i], in[i])
+		if err != nil || o.Transport != Offload || !sameBits(in[i], want) {
+			t.Errorf("rank %d: %+v, %v", i, o, err)
+		}
+	})
+	leave(t, comms)
+}
+
 func TestReproducibleProcesses(t *testing.T) {
 	hosts, members := joinProcesses(t, []int{2, 1, 3})
 	comms := form(t, "job", hosts, members, Reproducible())

@@ -16,7 +16,7 @@ const maxGroupName = 200 // bytes of a communicator's name in that of the manage
 
 // wishes returns what the group is to be.
 func (c *Communicator) wishes() manager.Create {
-	functions, types := c.options.needs()
+	functions, types := c.options.needs(len(c.members))
 	g := manager.Create{
 		Name: groupName(c.name, c.own), ChunkBytes: c.chunkBytes(), Window: c.host.cfg.Window, Protection: c.options.protection,
 		Functions: functions, Types: types, Purpose: c.options.purpose, Bundle: c.bundle(),

@@ -3,6 +3,7 @@ package hostlib
 import (
 	"slices"
 
+	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
 
@@ -17,7 +18,8 @@ type Reducer struct {
 
 // Reducers returns what reduced the operation on the switches of its trees, by what
 // their agents say of each tree; none of an operation over hosts. The agents' metric
-// tributary_agent_handed_packets_total shows what their CPUs did.
+// tributary_agent_handed_packets_total shows what their CPUs did. Of a Reproducible sum
+// it has what reduced either of its two operations: that of the marks, and the sum.
 func (o *Outcome) Reducers() (all []Reducer) {
 	for i := range o.Stripes {
 		for _, r := range o.Stripes[i].Reducers() {
@@ -33,10 +35,18 @@ func (o *Outcome) Reducers() (all []Reducer) {
 	for _, tree := range o.trees {
 		for i := range tree {
 			r := &tree[i]
+			if o.marked() {
+				all = addReducer(all, Reducer{r.Serves(reduce.Max, reduce.Uint32), r.Switches, r.Names})
+			}
 			all = addReducer(all, Reducer{r.Serves(o.function, o.element), r.Switches, r.Names})
 		}
 	}
 	return all
+}
+
+// marked reports whether the trees reduced marks first, for a Reproducible sum. One of no elements has no function, and no marks.
+func (o *Outcome) marked() bool {
+	return o.Reproducible && o.function == reduce.Sum
 }
 
 // addReducer adds r to those that are by the same pipeline on the same switches, or
@@ -63,6 +73,9 @@ func (o *Outcome) servedBy() (by [topology.Pipelines]bool) {
 	}
 	for _, tree := range o.trees {
 		for i := range tree {
+			if o.marked() {
+				by[tree[i].Serves(reduce.Max, reduce.Uint32)] = true
+			}
 			by[tree[i].Serves(o.function, o.element)] = true
 		}
 	}

@@ -46,6 +46,18 @@ func TestReducersOfEpochs(t *testing.T) {
 	check(outcome(2, 2, reduce.Sum, reduce.Int32, Offload), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.Sum, reduce.Float32, Offload), Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.NoFunction, reduce.NoType, Offload), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
+	reproducible := func(e reduce.Type) *Outcome {
+		o := outcome(2, 2, reduce.Sum, e, Offload)
+		o.Reproducible = true
+		return o
+	}
+	agent, onP4, software := Reducer{topology.AgentCPU, 2, ab}, Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c}
+	check(reproducible(reduce.Int32), agent, onP4, software) // the marks by the agents, which have no max
+	check(reproducible(reduce.Int64), agent, software)
+	s.trees[0][0].Own[reduce.Uint32] = topology.FunctionsOf(reduce.Max)
+	check(reproducible(reduce.Int32), onP4, software)
+	check(reproducible(reduce.Int64), onP4, agent, software)
+	check(outcome(2, 2, reduce.Sum, reduce.Int64, Offload), agent, software)
 	check(outcome(1, 2, reduce.Sum, reduce.Int32, Mixed), Reducer{topology.P4, 2, ab}, Reducer{topology.Software, 1, c})
 	check(outcome(2, 2, reduce.Sum, reduce.Int32, HostTree))
 	s.enter(endpoint.Entered{Epoch: 3})
