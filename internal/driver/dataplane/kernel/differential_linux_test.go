@@ -90,7 +90,7 @@ func TestLikeTheCore(t *testing.T) {
 	}
 }
 
-// begin installs another epoch, with another window.
+// begin installs another epoch, with another window and perhaps smaller chunks.
 func (r *trial) begin(children int, isRoot bool) {
 	epoch := uint32(2)
 	if r.cfg != nil {
@@ -98,6 +98,9 @@ func (r *trial) begin(children int, isRoot bool) {
 	}
 	r.cfg = config(epoch, children, isRoot)
 	r.cfg.Window = 1 << r.rng.IntN(8)
+	if r.rng.IntN(3) == 0 {
+		r.cfg.ChunkBytes = switchreduce.MinChunk + r.rng.IntN(r.cfg.ChunkBytes-switchreduce.MinChunk)
+	}
 	r.base = r.rng.Uint32()
 	r.given, r.chunks, r.earlier, r.complete = map[uint32][]byte{}, map[uint32]chunk{}, map[string]bool{}, map[uint32]bool{}
 	r.has, r.next = nil, nil
@@ -141,9 +144,9 @@ func (r *trial) draw() chunk {
 	for c.function = reduce.NoFunction; !reduce.Defined(c.function, c.element) || c.function.Located(); {
 		c.function = reduce.Function(1 + r.rng.IntN(10))
 	}
-	c.count = 1 + r.rng.IntN(1432/c.element.Size())
+	c.count = 1 + r.rng.IntN(r.cfg.ChunkBytes/c.element.Size())
 	if r.rng.IntN(2) == 0 {
-		c.count = 1432 / c.element.Size()
+		c.count = r.cfg.ChunkBytes / c.element.Size()
 	}
 	return c
 }
@@ -153,7 +156,7 @@ func (r *trial) draw() chunk {
 func (r *trial) drawBroadcast(everyone uint32) chunk {
 	types := []reduce.Type{reduce.Int32, reduce.Int64, reduce.Float32, reduce.Float64, reduce.Float16, reduce.BFloat16}
 	c := chunk{collective: wire.Broadcast, element: types[r.rng.IntN(len(types))], root: r.rng.Uint32N(9)}
-	if c.count = 1432 / c.element.Size(); r.rng.IntN(2) == 0 {
+	if c.count = r.cfg.ChunkBytes / c.element.Size(); r.rng.IntN(2) == 0 {
 		c.count = 1 + r.rng.IntN(c.count)
 	}
 	switch r.rng.IntN(8) {
@@ -232,6 +235,9 @@ func (r *trial) contribute(i int) {
 		first = r.some()
 	case 1:
 		count = 1 + uint32(r.rng.IntN(40))
+	case 2, 3:
+		r.merged(i)
+		return
 	}
 	var batch []byte
 	size := 0
@@ -242,7 +248,7 @@ func (r *trial) contribute(i int) {
 		batch, size = nil, 0
 	}
 	for n := first; n-first < count; n++ {
-		if int32(n-r.base) >= int32(r.cfg.Window) {
+		if int32(n-r.base) >= int32(r.cfg.Window) || n-first >= r.cfg.Window {
 			break
 		}
 		p := r.contribution(i, n)
@@ -263,6 +269,30 @@ func (r *trial) contribute(i int) {
 	flush()
 }
 
+// merged has child i send packets again that it has sent, in any order, as one batch, as receive offload puts
+// such ones together.
+func (r *trial) merged(i int) {
+	sent := r.next[i] - r.base
+	if int32(sent) <= 0 {
+		return
+	}
+	var batch []byte
+	size := 0
+	for range 1 + r.rng.IntN(44) {
+		p := r.contribution(i, r.base+r.rng.Uint32N(sent))
+		if size == 0 {
+			size = len(p)
+		}
+		if len(p) > size || len(batch)+len(p) > 65000 {
+			continue
+		}
+		if batch = append(batch, p...); len(p) < size {
+			break
+		}
+	}
+	r.exchange(i, batch, size)
+}
+
 // answer has the parent send results of what is complete, or something else.
 func (r *trial) answer() {
 	from := len(r.cfg.Children)
@@ -279,7 +309,7 @@ func (r *trial) answer() {
 	}
 	var batch []byte
 	size := 0
-	for ; r.complete[n] && len(batch) < 60000; n++ {
+	for most := n + 64; r.complete[n] && n != most && len(batch) < 60000; n++ { // what one sendmsg takes
 		p := r.given[n]
 		if p == nil {
 			c := r.kind(n)
@@ -327,8 +357,9 @@ func (r *trial) wrong(i int) {
 	case 0:
 		p[r.rng.IntN(len(p))] ^= 1 << r.rng.IntN(8)
 		if h := new(wire.Header); true {
-			if _, fault := h.Decode(p); fault == wire.NoFault && h.Chunk-r.base >= r.cfg.Window && int32(h.Chunk-r.base) >= 0 {
-				return // beyond the window: nobody is right then
+			_, fault := h.Decode(p)
+			if ahead := int32(h.Chunk - r.base); fault == wire.NoFault && (ahead >= int32(r.cfg.Window) || ahead < -1<<30) {
+				return // beyond the window, or so late that it is newer than other late ones: nobody is right then
 			}
 		}
 	case 1:

@@ -172,6 +172,121 @@ func TestDisagreementGivesNoResult(t *testing.T) {
 	}
 }
 
+// TestRepeatedBatchOfOthers: a batch that begins with a packet which the program has, and goes on with others than
+// the next, passes: receive offload makes such ones of what is sent again.
+func TestRepeatedBatchOfOthers(t *testing.T) {
+	r := newRig(t, 2)
+	c := config(2, 2, true)
+	r.install(c)
+	const n = 4
+	send := func(numbers ...uint32) {
+		var batch []byte
+		for _, number := range numbers {
+			batch = append(batch, packet(sums(c, 0, number, n), values(n, number))...)
+		}
+		r.send(0, batch, wire.HeaderSize+4*n)
+		r.settle()
+	}
+	send(0)
+	r.pump() // the epoch has begun
+	send(1, 2, 3)
+	if b, _ := r.receive(r.tree); b != nil {
+		t.Fatalf("the agent gets %x", b[:wire.HeaderSize])
+	}
+	send(1, 3, 5)
+	for range 3 {
+		if b, _ := r.receive(r.tree); b == nil {
+			t.Fatal("the agent does not get a packet that the program has not got")
+		}
+	}
+}
+
+// TestMergedBatchOverwritesNothing: a batch of packets that were sent again, which receive offload has put
+// together, spares the areas of packets whose result is still to come, however small the window.
+func TestMergedBatchOverwritesNothing(t *testing.T) {
+	r := newRig(t, 2)
+	const n = 358
+	for i, window := range []uint32{1, 2, 4, 8, 16, 32, 64} {
+		c := config(uint32(2+2*i), 2, true)
+		c.Window = window
+		r.install(c)
+		one := func(child int, number uint32) []byte {
+			return packet(sums(c, child, number, n), values(n, 1000*number))
+		}
+		for child := range 2 {
+			r.send(child, one(child, 0), 1<<16)
+		}
+		r.pump() // the epoch has begun
+		r.types(0)
+		r.types(1)
+		r.send(0, one(0, 1), 1<<16)
+		var batch []byte
+		for k := range uint32(44) { // 2 to W, again and again
+			number := uint32(1)
+			if window > 1 {
+				number = 2 + k%(window-1)
+			}
+			batch = append(batch, one(0, number)...)
+		}
+		r.send(0, batch, wire.HeaderSize+4*n)
+		r.send(1, one(1, 1), 1<<16)
+		r.pump()
+		want := make([]byte, 4*n)
+		for k := range uint32(n) {
+			binary.LittleEndian.PutUint32(want[4*k:], 2*(1000+k))
+		}
+		b, _ := r.receive(r.neighbours[1])
+		var h wire.Header
+		payload, fault := h.Decode(b)
+		if fault != wire.NoFault || h.Type != wire.Result || h.Chunk != 1 || !slices.Equal(payload, want) {
+			t.Errorf("window %d: %v %+v, %x", window, fault, h, payload[:min(4, len(payload))])
+		}
+		r.types(0)
+		r.types(1)
+	}
+}
+
+// TestForged: a child that breaks the rule of the window cannot have the agent take a packet as another's.
+func TestForged(t *testing.T) {
+	r := newRig(t, 2)
+	c := config(2, 2, true)
+	c.Window = 4
+	r.install(c)
+	const n = 4
+	for i := range 2 {
+		r.send(i, packet(sums(c, i, 0, n), values(n, 0)), 1<<16)
+	}
+	r.pump() // the epoch has begun
+	r.types(0)
+	r.types(1)
+	r.send(0, packet(sums(c, 0, 1, n), values(n, 1)), 1<<16)
+	forged := sums(c, 1, 1, n) // as child 1, without its cookie
+	forged.Cookie = 0
+	batch := append(packet(sums(c, 0, 8, n), values(n, 8)), packet(forged, values(n, 666))...)
+	r.send(0, batch, wire.HeaderSize+4*n)
+	r.settle()
+	for b, _ := r.receive(r.tree); b != nil; b, _ = r.receive(r.tree) { // they are lost on their way to the agent
+	}
+	r.send(0, probe(c, 0, 1), 1<<16)
+	r.pump()
+	r.send(1, packet(sums(c, 1, 1, n), values(n, 1)), 1<<16)
+	r.send(0, packet(sums(c, 0, 1, n), values(n, 1)), 1<<16)
+	r.pump()
+	for {
+		b, _ := r.receive(r.neighbours[1])
+		if b == nil {
+			t.Fatal("no result")
+		}
+		var h wire.Header
+		if payload, _ := h.Decode(b); h.Type == wire.Result && h.Chunk == 1 {
+			if got := binary.LittleEndian.Uint32(payload); got != 2 {
+				t.Errorf("child 1 gets %d, want 2", got)
+			}
+			return
+		}
+	}
+}
+
 // TestSinksAlone: of a broadcast, and of a reduction to one member, those that want the vector get it,
 // the others an empty result, whoever comes last, and none comes to the agent. Batches do so where no
 // packet changes its size.
