@@ -113,9 +113,9 @@ func (t groupOptions) compresses(o *session.Operation, chunkBytes int) bool {
 	return t.compressed != reduce.NoType && o.Parts == nil && o.Function == reduce.Sum && o.Element == reduce.Float32 && o.Elements*o.Element.Size() > chunkBytes
 }
 
-// needs returns the functions and types that a switch must know for a communicator of so many members. Where float32 is only
-// summed in block floating point, or floating-point numbers are only summed as integers, it need not know them: what
-// only copies vectors need not know their type.
+// needs returns the functions and types that a switch must know for a communicator of so many members. Where
+// float32 is only summed in block floating point, or floating-point numbers are only summed as integers, it need not
+// know them: what only copies vectors need not know their type.
 func (t groupOptions) needs(members int) (functions topology.Functions, types topology.Types) {
 	functions, types = t.functions, t.types
 	if !functions.Has(reduce.Sum) {

@@ -182,6 +182,19 @@ func TestReproducibleOnSwitches(t *testing.T) {
 	}
 }
 
+// sumsOnSwitches runs a Reproducible sum of float32, which must go over switches.
+func sumsOnSwitches(t testing.TB, comms []*Communicator) {
+	t.Helper()
+	in := scattered[float32](len(comms), 1000)
+	want := fixedOracle(t, in)
+	each(len(comms), func(i int) {
+		o, err := Allreduce(within(t), comms[i], reduce.Sum, in[i], in[i])
+		if err != nil || o.Transport != Offload || !sameBits(in[i], want) {
+			t.Errorf("rank %d: %+v, %v", i, o, err)
+		}
+	})
+}
+
 // TestReproducibleOnIntegers: switches that add integers, and find the greatest, carry such a group, and no other
 // one of these types.
 func TestReproducibleOnIntegers(t *testing.T) {
@@ -198,14 +211,7 @@ func TestReproducibleOnIntegers(t *testing.T) {
 	leave(t, plain)
 	comms := form(t, "job", hosts, members, append(sums, Reproducible())...)
 	offloaded(t, comms, 0)
-	in := scattered[float32](4, 1000)
-	want := fixedOracle(t, in)
-	each(4, func(i int) {
-		o, err := Allreduce(within(t), comms[i], reduce.Sum, in[i], in[i])
-		if err != nil || o.Transport != Offload || !sameBits(in[i], want) {
-			t.Errorf("rank %d: %+v, %v", i, o, err)
-		}
-	})
+	sumsOnSwitches(t, comms)
 	e, err := comms[0].Explain(Question{Collective: "allreduce", Elements: 1000, Type: reduce.Float32, Operator: reduce.Sum})
 	if err != nil || !strings.Contains(e.Reason, "Reproducible") {
 		t.Errorf("%v %v", e, err)
@@ -227,14 +233,7 @@ func TestReproducibleOnNarrowIntegers(t *testing.T) {
 	leave(t, wide)
 	comms := form(t, "job", hosts, members, OnlyFunctions(reduce.Sum), OnlyTypes(reduce.Float32), Reproducible())
 	offloaded(t, comms, 0)
-	in := scattered[float32](4, 1000)
-	want := fixedOracle(t, in)
-	each(4, func(i int) {
-		o, err := Allreduce(within(t), comms[i], reduce.Sum, in[i], in[i])
-		if err != nil || o.Transport != Offload || !sameBits(in[i], want) {
-			t.Errorf("rank %d: %+v, %v", i, o, err)
-		}
-	})
+	sumsOnSwitches(t, comms)
 	leave(t, comms)
 }
 

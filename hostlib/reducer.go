@@ -3,6 +3,7 @@ package hostlib
 import (
 	"slices"
 
+	"github.com/tributary-fabric/tributary/internal/core/manager"
 	"github.com/tributary-fabric/tributary/reduce"
 	"github.com/tributary-fabric/tributary/topology"
 )
@@ -35,18 +36,23 @@ func (o *Outcome) Reducers() (all []Reducer) {
 	for _, tree := range o.trees {
 		for i := range tree {
 			r := &tree[i]
-			if o.marked() {
-				all = addReducer(all, Reducer{r.Serves(reduce.Max, reduce.Uint32), r.Switches, r.Names})
+			for _, by := range o.servers(r) {
+				all = addReducer(all, Reducer{by, r.Switches, r.Names})
 			}
-			all = addReducer(all, Reducer{r.Serves(o.function, o.element), r.Switches, r.Names})
 		}
 	}
 	return all
 }
 
-// marked reports whether the trees reduced marks first, for a Reproducible sum. One of no elements has no function, and no marks.
-func (o *Outcome) marked() bool {
-	return o.Reproducible && o.function == reduce.Sum
+// servers returns what reduced the operation on a tree's switches of one kind: the marks of a Reproducible sum,
+// and the sum. Where there are no marks, both are alike; a sum of no elements has no function.
+func (o *Outcome) servers(of *manager.TreeReducer) [2]topology.Pipeline {
+	sum := of.Serves(o.function, o.element)
+	marks := sum
+	if o.Reproducible && o.function == reduce.Sum {
+		marks = of.Serves(reduce.Max, reduce.Uint32)
+	}
+	return [2]topology.Pipeline{marks, sum}
 }
 
 // addReducer adds r to those that are by the same pipeline on the same switches, or
@@ -73,10 +79,9 @@ func (o *Outcome) servedBy() (by [topology.Pipelines]bool) {
 	}
 	for _, tree := range o.trees {
 		for i := range tree {
-			if o.marked() {
-				by[tree[i].Serves(reduce.Max, reduce.Uint32)] = true
+			for _, p := range o.servers(&tree[i]) {
+				by[p] = true
 			}
-			by[tree[i].Serves(o.function, o.element)] = true
 		}
 	}
 	return by

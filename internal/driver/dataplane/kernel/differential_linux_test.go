@@ -356,11 +356,10 @@ func (r *trial) wrong(i int) {
 	switch r.rng.IntN(6) {
 	case 0:
 		p[r.rng.IntN(len(p))] ^= 1 << r.rng.IntN(8)
-		if h := new(wire.Header); true {
-			_, fault := h.Decode(p)
-			if ahead := int32(h.Chunk - r.base); fault == wire.NoFault && (ahead >= int32(r.cfg.Window) || ahead < -1<<30) {
-				return // beyond the window, or so late that it is newer than other late ones: nobody is right then
-			}
+		var h wire.Header
+		_, fault := h.Decode(p)
+		if ahead := int32(h.Chunk - r.base); fault == wire.NoFault && (ahead >= int32(r.cfg.Window) || ahead < -1<<30) {
+			return // beyond the window, or so late that it is newer than other late ones: nobody is right then
 		}
 	case 1:
 		from = (i + 1) % len(r.neighbours)

@@ -108,6 +108,19 @@ func (r *rig) types(i int) (all []wire.Type) {
 	}
 }
 
+// start installs an epoch, and has all children contribute to number 0: the epoch has begun then.
+func (r *rig) start(c *switchreduce.Config) {
+	r.t.Helper()
+	r.install(c)
+	for i := range c.Children {
+		r.send(i, packet(sums(c, i, 0, 1), values(1, 0)), 1<<16)
+	}
+	r.pump()
+	for i := range r.neighbours {
+		r.types(i)
+	}
+}
+
 // TestPassedAgain: a contribution that the program has left to the agent, and that was lost
 // on the way there, passes again when it is sent again.
 func TestPassedAgain(t *testing.T) {
@@ -209,16 +222,10 @@ func TestMergedBatchOverwritesNothing(t *testing.T) {
 	for i, window := range []uint32{1, 2, 4, 8, 16, 32} {
 		c := config(uint32(2+2*i), 2, true)
 		c.Window = window
-		r.install(c)
+		r.start(c)
 		one := func(child int, number uint32) []byte {
 			return packet(sums(c, child, number, n), values(n, 1000*number))
 		}
-		for child := range 2 {
-			r.send(child, one(child, 0), 1<<16)
-		}
-		r.pump() // the epoch has begun
-		r.types(0)
-		r.types(1)
 		r.send(0, one(0, 1), 1<<16)
 		var batch []byte
 		for number := uint32(2); number < window; number++ {
@@ -259,14 +266,8 @@ func TestForged(t *testing.T) {
 	r := newRig(t, 2)
 	c := config(2, 2, true)
 	c.Window = 4
-	r.install(c)
+	r.start(c)
 	const n = 4
-	for i := range 2 {
-		r.send(i, packet(sums(c, i, 0, n), values(n, 0)), 1<<16)
-	}
-	r.pump() // the epoch has begun
-	r.types(0)
-	r.types(1)
 	r.send(0, packet(sums(c, 0, 1, n), values(n, 1)), 1<<16)
 	forged := sums(c, 1, 1, n) // as child 1, without its cookie
 	forged.Cookie = 0
@@ -306,14 +307,7 @@ func TestSinksAlone(t *testing.T) {
 		if !isRoot {
 			c.Epoch = 4
 		}
-		r.install(c)
-		for i := range 3 {
-			r.send(i, packet(sums(c, i, 0, 1), values(1, 0)), 1<<16)
-		}
-		r.pump() // the epoch has begun
-		for i := range r.neighbours {
-			r.types(i)
-		}
+		r.start(c)
 		number := uint32(0)
 		for _, collective := range []wire.Collective{wire.Broadcast, wire.Reduce} {
 			for special := range 3 { // the source, or the only sink
