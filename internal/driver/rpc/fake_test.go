@@ -59,16 +59,17 @@ func (f *fakeAgent) SetRoutes(_ context.Context, a portmap.Assignment) error {
 func (f *fakeAgent) Counters(context.Context) (AgentCounters, error) { return f.counters, f.err }
 
 func (f *fakeAgent) Watch(ctx context.Context, _ time.Duration, event func(AgentEvent) error) error {
-	return forward(ctx, f.events, event, f.err)
+	return forward(ctx, f.events, event, &f.err)
 }
 
-// forward hands on what comes until the channel is closed or the context ends.
-func forward[E any](ctx context.Context, from <-chan E, event func(E) error, end error) error {
+// forward hands on what comes until the channel is closed or the context ends. It reads its error at the
+// channel's close: a client may have had a heartbeat, and set the error of its next request, before.
+func forward[E any](ctx context.Context, from <-chan E, event func(E) error, end *error) error {
 	for {
 		select {
 		case e, ok := <-from:
 			if !ok {
-				return end
+				return *end
 			}
 			if err := event(e); err != nil {
 				return err
@@ -114,7 +115,7 @@ func (f *fakeManager) HostSession(ctx context.Context, host HostStream) error {
 	if f.asked = q.Input; q.Denied != nil {
 		return q.Denied
 	}
-	return forward(ctx, f.events, host.Send, f.err)
+	return forward(ctx, f.events, host.Send, &f.err)
 }
 
 func (f *fakeManager) Groups(context.Context) ([]manager.Summary, error) { return f.groups, f.err }
