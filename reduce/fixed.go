@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"sync"
 )
 
 // FixedBlock is the bytes of a vector whose elements share an exponent in a Fixed sum.
@@ -85,6 +84,10 @@ func (f Fixed) Members() int { return int(f.members) }
 // Block returns the elements of a block.
 func (f Fixed) Block() int { return FixedBlock / f.from.Size() }
 
+// Unit returns the elements whose words have FixedBlock bytes. Chunks of so many, or of a multiple, are turned
+// fastest.
+func (f Fixed) Unit() int { return FixedBlock / f.word.Size() }
+
 // Bits returns how many bits of the greatest number of a block a word has, where the block has no NaN and no
 // infinity, and where it has.
 func (f Fixed) Bits() (plain, mixed int) { return int(f.bits), int(f.mixed) }
@@ -97,9 +100,14 @@ const markSize = 8 // bytes of a block's marks
 // Mark sets dst to the marks of src, a vector of From. It panics where the lengths do not fit.
 func (f Fixed) Mark(dst, src []byte) {
 	f.check(len(src), len(src)/f.from.Size()*f.word.Size(), dst, 0)
-	whole := fastest.markFixed(dst, src, f)
-	for at := whole; at < len(src); at += FixedBlock {
-		f.mark(dst[at/FixedBlock*markSize:], src[at:min(at+FixedBlock, len(src))])
+	for len(src) > 0 {
+		n := fastest.markFixed(dst, src, f)
+		dst, src = dst[n*markSize:], src[n*FixedBlock:]
+		if len(src) > 0 {
+			n = min(len(src), FixedBlock)
+			f.mark(dst, src[:n])
+			dst, src = dst[markSize:], src[n:]
+		}
 	}
 }
 
@@ -164,77 +172,42 @@ func (f Fixed) check(vector, words int, marks []byte, at int) {
 	}
 }
 
-// turn encodes or decodes, block by block: those that are whole and plain many at a time.
+// turn encodes or decodes: whole units by kernels, what these leave element by element.
 func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
-	from, word, block := f.from.Size(), f.word.Size(), f.Block()
-	size := func(n int) (dst, src int) {
-		if encodes {
-			return n * word, n * from
-		}
-		return n * from, n * word
-	}
-	left := len(dst) / from
+	from, to := f.word.Size(), f.from.Size() // bytes of an element of src, of dst
 	if encodes {
-		left = len(src) / from
+		from, to = to, from
 	}
-	w := benches.Get().(*bench)
-	defer benches.Put(w)
-	scales := &w.scales
-	for left > 0 {
-		first := at / block
+	unit := f.Unit()
+	for left := len(src) / from; left > 0; {
 		n := 0
-		if at%block == 0 {
-			for n < min(left/block, len(scales)) && !isSpecial(marks, first+n) {
-				scales[n] = f.scale(exponentMark(marks, first+n), encodes)
-				n++
-			}
+		if at%unit == 0 {
+			n = unit * fastest.turnFixed(dst, src, marks, at/unit, left/unit, f, encodes)
 		}
-		count := n * block
-		switch {
-		case n == 0: // a part of a block, or one with NaNs or infinities
-			count = min(left, block-at%block)
-			if d, s := size(count); isSpecial(marks, first) || !f.turnPart(w, dst[:d], src[:s], f.scale(exponentMark(marks, first), encodes), encodes) {
-				f.turnEach(dst, src, marks, at, count, encodes)
-			}
-		case fastest.turnFixed(dst, src, scales[:n], f, encodes):
-		case f.word == Int32 && aligned[int32](dst) && aligned[int32](src):
-			for i, scale := range scales[:n] {
-				d, s := dst[i*FixedBlock:][:FixedBlock], src[i*FixedBlock:][:FixedBlock]
-				if encodes {
-					quantize(view[int32](d), view[float32](s), scale)
-				} else {
-					expand(view[float32](d), view[int32](s), scale)
-				}
-			}
-		default:
-			f.turnEach(dst, src, marks, at, count, encodes)
+		if n == 0 {
+			n = min(left, f.Block()-at%f.Block())
+			f.turnEach(dst[:n*to], src[:n*from], marks, at, encodes)
 		}
-		d, s := size(count)
-		dst, src, at, left = dst[d:], src[s:], at+count, left-count
+		dst, src, at, left = dst[n*to:], src[n*from:], at+n, left-n
 	}
 }
 
-// bench is memory for what kernels take, which would be allocated anew each time.
-type bench struct {
-	scales  [32]float64
-	found   [32]uint64
-	in, out [FixedBlock]byte
-}
+// A form is what a Fixed turns, and into what.
+const (
+	float32AsInt32 = iota
+	float32AsInt64
+	float64AsInt64
+	forms
+)
 
-var benches = sync.Pool{New: func() any { return new(bench) }}
-
-// turnPart turns a part of a block as if it were one, if the processor has instructions for that.
-func (f Fixed) turnPart(w *bench, dst, src []byte, scale float64, encodes bool) bool {
-	if f.from.Size() != f.word.Size() {
-		return false
+func (f Fixed) form() int {
+	switch {
+	case f.from == Float64:
+		return float64AsInt64
+	case f.word == Int64:
+		return float32AsInt64
 	}
-	copy(w.in[:], src)
-	w.scales[0] = scale
-	if !fastest.turnFixed(w.out[:], w.in[:], w.scales[:1], f, encodes) {
-		return false
-	}
-	copy(dst, w.out[:])
-	return true
+	return float32AsInt32
 }
 
 func exponentMark(marks []byte, block int) uint32 {
@@ -251,18 +224,27 @@ func isSpecial(marks []byte, block int) bool {
 
 // scale returns the factor of a block with that exponent; 0 where it has zeros alone.
 func (f Fixed) scale(exponent uint32, encodes bool) float64 {
-	switch s := int(exponent); {
-	case s == 0:
-		return 0
-	case f.from == Float32 && encodes:
-		return pow2(int(f.bits) + 126 - s)
-	case f.from == Float32:
-		return pow2(s - 126 - int(f.bits))
-	case encodes:
-		return pow2(1024 - s)
-	default:
-		return pow2(s - 1023)
+	s := uint64(exponent)
+	if encodes {
+		s = -s
 	}
+	if s == 0 {
+		return 0
+	}
+	return math.Float64frombits((f.origin(encodes) + s) << 52)
+}
+
+// origin returns the exponent of scale, as it is stored, of a block with the exponent 0.
+func (f Fixed) origin(encodes bool) uint64 {
+	switch {
+	case f.from == Float32 && encodes:
+		return 1023 + 126 + uint64(f.bits)
+	case f.from == Float32:
+		return 1023 - 126 - uint64(f.bits)
+	case encodes:
+		return 1023 + 1024
+	}
+	return 0
 }
 
 // constant returns the factor of all blocks.
@@ -279,37 +261,38 @@ func (f Fixed) constant(mantissa uint8, encodes bool) float64 {
 	}
 }
 
-// turnEach turns n elements one by one.
-func (f Fixed) turnEach(dst, src, marks []byte, at, n int, encodes bool) {
-	from, word, block := f.from.Size(), f.word.Size(), f.Block()
-	for n > 0 {
-		b := at / block
-		many := min(n, block-at%block)
-		scale, special := f.scale(exponentMark(marks, b), encodes), isSpecial(marks, b)
-		mantissa := f.bits
-		if special {
-			mantissa = f.mixed
+// turnEach turns elements of one block, one by one.
+func (f Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
+	b := at / f.Block()
+	scale, special := f.scale(exponentMark(marks, b), encodes), isSpecial(marks, b)
+	mantissa, from, word := f.bits, f.from.Size(), f.word.Size()
+	if special {
+		mantissa = f.mixed
+	}
+	constant := f.constant(mantissa, encodes)
+	switch {
+	case f.word == Int32 && !special && aligned[int32](dst) && aligned[int32](src):
+		if encodes {
+			quantize(view[int32](dst), view[float32](src), scale)
+		} else {
+			expand(view[float32](dst), view[int32](src), scale)
 		}
-		constant := f.constant(mantissa, encodes)
-		for i := range many {
-			switch {
-			case encodes && special:
-				f.putWord(dst[i*word:], f.mix(f.number(src[i*from:]), scale, constant))
-			case encodes:
-				f.putWord(dst[i*word:], int64(math.RoundToEven(f.number(src[i*from:])*scale*constant)))
-			default:
-				m, kind := f.getWord(src[i*word:]), 0.0
-				if special {
-					m, kind = f.unmix(m)
-				}
-				f.putNumber(dst[i*from:], m, kind, scale, constant)
+	case encodes:
+		for ; len(src) > 0; dst, src = dst[word:], src[from:] {
+			if special {
+				f.putWord(dst, f.mix(f.number(src), scale, constant))
+			} else {
+				f.putWord(dst, int64(math.RoundToEven(f.number(src)*scale*constant)))
 			}
 		}
-		d, s := many*word, many*from
-		if !encodes {
-			d, s = s, d
+	default:
+		for ; len(src) > 0; dst, src = dst[from:], src[word:] {
+			m, kind := f.getWord(src), 0.0
+			if special {
+				m, kind = f.unmix(m)
+			}
+			f.putNumber(dst, m, kind, scale, constant)
 		}
-		dst, src, at, n = dst[d:], src[s:], at+many, n-many
 	}
 }
 

@@ -304,6 +304,8 @@ func TestFixedIsLikeTwin(t *testing.T) {
 					switch {
 					case round == 1 && r.IntN(150) == 0:
 						x = math.Inf(1)
+					case round == 1 && i > 2*f.Block(): // words that end in a half, or next to that
+						x = math.Ldexp(float64(r.Int64N(1<<20)|1), r.IntN(3)-int(f.bits)%20)
 					case round == 2 && i > 2*f.Block():
 						x = 0
 					case round == 2:
@@ -318,6 +320,10 @@ func TestFixedIsLikeTwin(t *testing.T) {
 				words := make([]byte, most*word)
 				for i := range words {
 					words[i] = byte(r.Uint32())
+				}
+				for i := 0; round == 2 && i < len(words); i += word { // those that lie between two numbers, or next to that
+					m := (r.Int64N(1<<25)|1)<<r.IntN(39) + r.Int64N(3) - 1
+					f.putWord(words[i:], m*(1-2*r.Int64N(2)))
 				}
 				for n := range most + 1 {
 					at := r.IntN(most - n + 1)
@@ -415,16 +421,19 @@ func FuzzFixed(f *testing.F) {
 }
 
 func BenchmarkFixed(b *testing.B) {
-	for _, from := range []Type{Float32, Float64} {
-		f, err := FixedOf(from, 8)
+	for _, of := range []struct {
+		from    Type
+		members int
+	}{{Float32, 8}, {Float32, 65}, {Float64, 8}} {
+		f, err := FixedOf(of.from, of.members)
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, elements := range []int{358, 1 << 20} {
-			src, words := make([]byte, elements*from.Size()), make([]byte, elements*f.Word().Size())
+		for _, elements := range []int{FixedBlock * 11 / f.Word().Size(), 1 << 20} { // a packet's, and many
+			src, words := make([]byte, elements*of.from.Size()), make([]byte, elements*f.Word().Size())
 			r := rand.New(rand.NewPCG(1, 1))
 			for i := range elements {
-				if from == Float64 {
+				if of.from == Float64 {
 					binary.LittleEndian.PutUint64(src[8*i:], math.Float64bits(r.NormFloat64()))
 				} else {
 					binary.LittleEndian.PutUint32(src[4*i:], math.Float32bits(float32(r.NormFloat64())))
@@ -436,7 +445,7 @@ func BenchmarkFixed(b *testing.B) {
 				for name, run := range map[string]func(){
 					"mark": func() { f.Mark(marks, src) }, "encode": func() { f.Encode(words, src, marks, 0) }, "decode": func() { f.Decode(src, words, marks, 0) },
 				} {
-					b.Run(fmt.Sprintf("%v/type=%v/elements=%d/%s", way, from, elements, name), func(b *testing.B) {
+					b.Run(fmt.Sprintf("%v/type=%v/members=%d/elements=%d/%s", way, of.from, of.members, elements, name), func(b *testing.B) {
 						way.use(b)
 						b.SetBytes(int64(len(src)))
 						for b.Loop() {

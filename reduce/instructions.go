@@ -1,7 +1,5 @@
 package reduce
 
-import "math"
-
 // A pass reduces what the k vectors whose slices lie at in have from the byte
 // from up to the byte to, and writes it to dst; what it wants is reported in package
 // asm. Vectors that are far come from memory.
@@ -29,12 +27,16 @@ type instructions struct {
 	lanes         int                                             // a register
 }
 
-// fixedKernels are those of Fixed, over whole blocks; nil where the set has none.
+// fixedKernels are those of Fixed, over whole blocks; see package asm.
 type fixedKernels struct {
-	largest                  func(dst *uint64, src *byte, mask uint64, blocks int)
-	encodeInt32, decodeInt32 func(dst, src *byte, scales *float64, blocks int)
-	encodeInt64, decodeInt64 func(dst, src *byte, scales *float64, constant float64, blocks int)
+	mark           [len(typeNames)]markKernel // of Float32 and Float64
+	encode, decode [forms]turnKernel
 }
+
+type (
+	markKernel func(dst, src *byte, blocks int) (done int)
+	turnKernel func(dst, src, marks *byte, origin uint64, constant float64, at, units int) (done int)
+)
 
 // fastest is the set whose kernels are used, nil if this machine runs none.
 var fastest = func() *instructions {
@@ -120,52 +122,22 @@ func (s *instructions) sumBlocks(dst []byte, in [][]byte, exponents []int8, expo
 	return true
 }
 
-// markFixed sets the marks of as many whole blocks as the set can do, and returns their bytes.
-func (s *instructions) markFixed(dst, src []byte, f Fixed) (done int) {
-	if s == nil || s.fixed.largest == nil {
+// markFixed sets the marks of as many whole blocks as the set can do one after the other, and returns how many.
+func (s *instructions) markFixed(dst, src []byte, f Fixed) (blocks int) {
+	if blocks = min(len(src), piece) / FixedBlock; s == nil || blocks == 0 {
 		return 0
 	}
-	// Exponents are in the upper half of a Float64, whose lower half counts where that is 0.
-	mask, infinity, fraction := uint64(math.MaxInt32)<<32|math.MaxInt32, uint64(inf32), 23
-	if f.from == Float64 {
-		mask, infinity, fraction = math.MaxInt32<<32, inf64>>32, 20
-	}
-	w := benches.Get().(*bench)
-	defer benches.Put(w)
-	found := &w.found
-	for len(src)-done >= FixedBlock {
-		n := min((len(src)-done)/FixedBlock, len(found))
-		s.fixed.largest(&found[0], &src[done], mask, n)
-		for i, m := range found[:n] {
-			at := done + i*FixedBlock
-			marks := dst[at/FixedBlock*markSize:]
-			if m-1 < infinity-1 {
-				putMarks(marks, storedExponent(m, fraction), 0)
-			} else {
-				f.mark(marks, src[at:at+FixedBlock])
-			}
-		}
-		done += n * FixedBlock
-	}
-	return done
+	return s.fixed.mark[f.from](&dst[0], &src[0], blocks)
 }
 
-// turnFixed turns blocks without NaNs and infinities, one for each scale, if the set can do it.
-func (s *instructions) turnFixed(dst, src []byte, scales []float64, f Fixed, encodes bool) bool {
-	if s == nil || f.from == Float32 && f.word == Int64 {
-		return false
+// turnFixed turns as many whole units, from one on, as the set can do one after the other, and returns how many.
+func (s *instructions) turnFixed(dst, src, marks []byte, unit, units int, f Fixed, encodes bool) int {
+	if s == nil || units == 0 {
+		return 0
 	}
-	narrow, wide := s.fixed.decodeInt32, s.fixed.decodeInt64
+	kernels := &s.fixed.decode
 	if encodes {
-		narrow, wide = s.fixed.encodeInt32, s.fixed.encodeInt64
+		kernels = &s.fixed.encode
 	}
-	switch {
-	case f.word == Int32 && narrow != nil:
-		narrow(&dst[0], &src[0], &scales[0], len(scales))
-	case f.word == Int64 && wide != nil:
-		wide(&dst[0], &src[0], &scales[0], f.constant(f.bits, encodes), len(scales))
-	default:
-		return false
-	}
-	return true
+	return kernels[f.form()](&dst[0], &src[0], &marks[0], f.origin(encodes), f.constant(f.bits, encodes), unit, min(units, piece/FixedBlock))
 }

@@ -59,14 +59,15 @@ func TestBatchesAreThePackets(t *testing.T) {
 		window := rapid.SampledFrom([]uint32{16, 256}).Draw(t, "window") // with 256, batches are held back
 		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5, Idle: 3 * time.Millisecond}
 		coding := rapid.SampledFrom([]string{"plain", "blocks", "halves", "fixed float32", "fixed float64"}).Draw(t, "coding")
-		elements := rapid.SliceOfN(rapid.IntRange(0, int(12*window)), 1, 5).Draw(t, "elements of operations")
+		chunk := rapid.SampledFrom([]int{chunkBytes, chunkBytes, 140, 260}).Draw(t, "bytes of a chunk") // of 128, elements are turned by instructions for that
+		elements := rapid.SliceOfN(rapid.IntRange(0, int(12*window)*chunk/chunkBytes), 1, 5).Draw(t, "elements of operations")
 		inPlace := rapid.Bool().Draw(t, "in place")
 		var members [2]*Session
 		var results [2][][]byte
 		var outs [2]Output
 		outs[1].TakesBatches = true
 		for i := range members {
-			s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunkBytes, Window: window}, 7)
+			s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunk, Window: window}, 7)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -115,10 +115,11 @@ func (s *Session) turn(c *chunk, size int) {
 	if c.placed && len(c.kept) == size {
 		return
 	}
-	if most := len(s.ring) * s.cfg.ChunkBytes; len(s.turned) != most {
+	full := c.op.perItem * c.op.width
+	if most := len(s.ring) * full; len(s.turned) != most {
 		s.turned = make([]byte, most) // what lies in a smaller one stays there
 	}
-	at := int(c.number&uint32(len(s.ring)-1)) * s.cfg.ChunkBytes // which full chunks have, if it is a multiple of 8
+	at := int(c.number&uint32(len(s.ring)-1)) * full
 	c.kept, c.owned, c.placed = s.turned[at:at+size], true, true
 }
 

@@ -201,13 +201,17 @@ func Called(s *wire.Signature) (f reduce.Function, e reduce.Type, elements uint3
 }
 
 // Chunk returns the elements that a full chunk carries of o's vector, and the
-// bytes of an element; nothing if o has no vector.
+// bytes of an element; nothing if o has no vector. Chunks of a Fixed sum that have room for a unit are of whole ones.
 func (o *Operation) Chunk(chunkBytes int) (elements, width int) {
 	width = reduce.ElementSize(o.Function, o.Element)
 	if width == 0 {
 		return 0, 0
 	}
-	return min(chunkBytes/width, math.MaxUint16), width
+	elements = min(chunkBytes/width, math.MaxUint16)
+	if o.Fixed.IsSet() && elements > o.Fixed.Unit() {
+		elements -= elements % o.Fixed.Unit()
+	}
+	return elements, width
 }
 
 // Completion reports that an operation is done and its buffers are the caller's
@@ -294,11 +298,16 @@ func (p *operation) awaits(q *operation) {
 	p.agreed, p.agreedChunk = q.first, q.perItem
 }
 
-// needs returns the last number that must be done before p's number n can be turned: of the marks of its
-// elements.
-func (p *operation) needs(n uint32) uint32 {
-	to := min(int(n-p.first+1)*p.perItem, p.Elements)
-	return p.agreed + uint32((p.Fixed.Marks(to)-1)/p.agreedChunk)
+// agreedBefore returns how many of p's elements have marks that are agreed upon, where all numbers before base are done.
+func (p *operation) agreedBefore(base uint32) int {
+	if p.agreedChunk == 0 {
+		return p.Elements
+	}
+	if wire.Newer(p.agreed, base) {
+		return 0
+	}
+	marks := int64(base-p.agreed) * int64(p.agreedChunk)
+	return int(min(marks/2*int64(p.Fixed.Block()), int64(p.Elements)))
 }
 
 // encode turns elements of the vectors to those of packets: of a chunk that begins at an element.

@@ -37,11 +37,12 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		return 0
 	}
 	p, elements := c.op, c.elements
-	if p.coded || p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
+	if p.block || p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
 		return 0
 	}
 	isOldest, lent := first == s.base, p.end()-s.cfg.Window // numbers before lent: see keep
-	to := p.Out[c.offset:]
+	to := p.Out[c.offset/p.width*p.vector:]
+	var coded stretch
 	n, taken := first, 0
 	for n != s.next && len(packets) >= size {
 		c := s.at(n)
@@ -51,19 +52,28 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		}
 		s.landed(now, c)
 		data := packets[wire.HeaderSize:size:size]
-		into := to[:len(data):len(data)]
-		if wire.Newer(lent, n) {
-			c.kept = into
-		} else {
+		switch into := to[:int(elements)*p.vector]; {
+		case p.coded:
 			s.own(c, len(data))
 			copy(c.kept, data)
+			if !coded.add(c) {
+				coded.decode(p)
+				coded = stretch{c.kept, c.offset}
+			}
+		case wire.Newer(lent, n):
+			c.kept = into[:len(into):len(into)]
+			copy(into, data)
+		default:
+			s.own(c, len(data))
+			copy(c.kept, data)
+			copy(into, data)
 		}
-		copy(into, data)
 		c.state, c.given = done, true
-		to, packets = to[len(data):], packets[size:]
+		to, packets = to[int(elements)*p.vector:], packets[size:]
 		n++
 		taken++
 	}
+	coded.decode(p)
 	if taken == 0 {
 		return 0
 	}
@@ -84,30 +94,80 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 
 // contributions sends the next chunks that no number has yet, up to limit and the
 // window of congestion control, as further packets of the batch at out's end, where they
-// are: full chunks of one operation, right behind those in its vector. It reports whether
+// are: full chunks of one operation, right behind those in its vector, or in s.turned. It reports whether
 // there were any. They do what contribute does, but at once what is the same for all.
 func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	p, last := s.ops[0], len(out.Sends)-1
-	if last < 0 || p.coded || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
+	if last < 0 || p.block || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
 		return false
 	}
-	i, size := s.created-p.first, p.perItem*p.width
-	at, run := int(i)*size, &out.Sends[last]
-	n := min(limit-s.next, s.flow.size-s.flight, wire.BatchChunks-i%wire.BatchChunks, uint32(p.Elements/p.perItem)-min(i, uint32(p.Elements/p.perItem)))
-	if i == 0 || n == 0 || run.Size != size || !run.follows(s.link.Parent, p.In[at:at+size]) {
+	run, i, size := &out.Sends[last], s.created-p.first, p.perItem*p.width
+	n := min(limit-s.next, s.flow.size-s.flight, wire.BatchChunks-i%wire.BatchChunks, max(uint32(p.agreedBefore(s.base)/p.perItem), i)-i)
+	if i == 0 || n == 0 || run.Size != size {
+		return false
+	}
+	body := s.payloads(p, i, n)
+	if n = uint32(len(body) / size); n == 0 || !run.follows(s.link.Parent, body[:size]) {
 		return false
 	}
 	begin := len(out.heads)
 	out.heads = slices.Grow(out.heads, int(n)*wire.HeaderSize)[:begin+int(n)*wire.HeaderSize]
 	run.Heads = out.heads[begin-len(run.Heads):]
-	run.Body = run.Body[:len(run.Body)+int(n)*size]
+	run.Body = run.Body[:len(run.Body)+len(body)]
 	for head := out.heads[begin:]; len(head) > 0; head = head[wire.HeaderSize:] {
 		c := s.create()
+		if p.coded {
+			s.own(c, size)
+		}
 		c.sent = true
 		s.reported(now, c)
 		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), c.number, c.elements, 0)
 		s.next++
 	}
+	if p.coded {
+		at := int(i) * p.perItem
+		p.encode(body, p.In[at*p.vector:(at+int(n)*p.perItem)*p.vector], at, &s.cfg)
+	}
 	s.counters.Sent += uint64(n)
 	return true
+}
+
+// payloads returns the memory for those of up to n full chunks of p, from its i-th, the next to be created, on: a part
+// of the vector, or of s.turned as far as their places follow each other there and are free.
+func (s *Session) payloads(p *operation, i, n uint32) []byte {
+	size := p.perItem * p.width
+	if !p.coded {
+		return p.In[int(i)*size : int(i+n)*size]
+	}
+	if len(s.turned) != len(s.ring)*size {
+		return nil
+	}
+	place, free := s.created&uint32(len(s.ring)-1), uint32(0)
+	for n = min(n, uint32(len(s.ring))-place); free < n && (len(s.ring) >= int(2*s.cfg.Window) || s.ring[place+free].state == vacant); free++ {
+	}
+	return s.turned[int(place)*size : int(place+free)*size]
+}
+
+// stretch are kept results of chunks whose elements are turned, one after the other.
+type stretch struct {
+	kept   []byte
+	offset int // in the operation's whole vector, as chunk.offset
+}
+
+// add adds c's, if it follows.
+func (t *stretch) add(c *chunk) bool {
+	n := len(t.kept)
+	if n == 0 || cap(t.kept) == n || &t.kept[:n+1][n] != &c.kept[0] {
+		return false
+	}
+	t.kept = t.kept[:n+len(c.kept)]
+	return true
+}
+
+// decode gives their elements to p.
+func (t *stretch) decode(p *operation) {
+	at, n := t.offset/p.width, len(t.kept)/p.width
+	if n > 0 {
+		p.decode(p.Out[at*p.vector:(at+n)*p.vector], t.kept, 0, at)
+	}
 }

@@ -9139,15 +9139,16 @@ steps:
 	VZEROUPPER
 	RET
 
-// func LargestAVX2(dst *uint64, src *byte, mask uint64, blocks int)
-// Requires: AVX, AVX2
-TEXT ·LargestAVX2(SB), $0-32
+// func MarkFloat32AVX2(dst *byte, src *byte, blocks int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·MarkFloat32AVX2(SB), $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
-	MOVQ         mask+16(FP), DX
-	MOVQ         blocks+24(FP), BX
-	VMOVQ        DX, X0
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x7fffffff7fffffff, BX
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Y0
+	XORQ         BX, BX
 
 blocks:
 	VPAND        (CX), Y0, Y1
@@ -9163,25 +9164,99 @@ blocks:
 	VPMAXUD      X1, X2, X2
 	VPSHUFD      $0xb1, X2, X1
 	VPMAXUD      X1, X2, X2
-	VMOVD        X2, DX
-	MOVQ         DX, (AX)
+	VMOVD        X2, SI
+	CMPL         SI, $0x7f800000
+	JAE          end
+	XORL         DI, DI
+	TESTL        SI, SI
+	SETNE        DI
+	SHRL         $0x17, SI
+	CMPL         SI, DI
+	CMOVLCS      DI, SI
+	MOVQ         SI, (AX)
 	ADDQ         $0x00000008, AX
 	ADDQ         $0x00000080, CX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         BX
+	CMPQ         BX, DX
+	JNE          blocks
+
+end:
+	MOVQ BX, done+24(FP)
 	VZEROUPPER
 	RET
 
-// func FixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)
-// Requires: AVX
-TEXT ·FixedInt32AVX2(SB), $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ scales+16(FP), DX
-	MOVQ blocks+24(FP), BX
+// func MarkFloat64AVX2(dst *byte, src *byte, blocks int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·MarkFloat64AVX2(SB), $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x7fffffff00000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Y0
+	XORQ         BX, BX
 
 blocks:
-	VBROADCASTSD (DX), Y0
+	VPAND        (CX), Y0, Y1
+	VPAND        32(CX), Y0, Y2
+	VPAND        64(CX), Y0, Y3
+	VPAND        96(CX), Y0, Y4
+	VPMAXUD      Y1, Y3, Y1
+	VPMAXUD      Y2, Y4, Y2
+	VPMAXUD      Y1, Y2, Y1
+	VEXTRACTI128 $0x01, Y1, X2
+	VPMAXUD      X1, X2, X2
+	VPSHUFD      $0x4e, X2, X1
+	VPMAXUD      X1, X2, X2
+	VPSHUFD      $0xb1, X2, X1
+	VPMAXUD      X1, X2, X2
+	VMOVD        X2, SI
+	TESTL        SI, SI
+	JZ           end
+	CMPL         SI, $0x7ff00000
+	JAE          end
+	XORL         DI, DI
+	TESTL        SI, SI
+	SETNE        DI
+	SHRL         $0x14, SI
+	CMPL         SI, DI
+	CMOVLCS      DI, SI
+	MOVQ         SI, (AX)
+	ADDQ         $0x00000008, AX
+	ADDQ         $0x00000080, CX
+	INCQ         BX
+	CMPQ         BX, DX
+	JNE          blocks
+
+end:
+	MOVQ BX, done+24(FP)
+	VZEROUPPER
+	RET
+
+// func EncodeFloat32AsInt32AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·EncodeFloat32AsInt32AVX2(SB), $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
 	VCVTPS2PD    (CX), Y1
 	VMULPD       Y0, Y1, Y1
 	VCVTPD2DQY   Y1, X1
@@ -9214,24 +9289,234 @@ blocks:
 	VMULPD       Y0, Y1, Y1
 	VCVTPD2DQY   Y1, X0
 	VMOVDQU      X0, 112(AX)
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET
 
-// func FromFixedInt32AVX2(dst *byte, src *byte, scales *float64, blocks int)
-// Requires: AVX
-TEXT ·FromFixedInt32AVX2(SB), $0-32
+// func EncodeFloat32AsInt64AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·EncodeFloat32AsInt64AVX2(SB), $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVQ         $0x4338000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x4338000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y1
+	MOVQ         $0x41f0000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y2
+	MOVQ         $0x3df0000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y3
+	XORQ         R8, R8
+	XORQ         R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	SHRQ         $0x01, R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
+	VCVTPS2PD    (CX), Y4
+	VMULPD       Y0, Y4, Y4
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y1, Y5, Y5
+	VSUBPD       Y1, Y5, Y6
+	VMULPD       Y2, Y6, Y6
+	VSUBPD       Y6, Y4, Y4
+	VADDPD       Y1, Y4, Y4
+	VPSLLQ       $0x20, Y5, Y5
+	VPADDQ       Y5, Y4, Y4
+	VPSUBQ       Y1, Y4, Y4
+	VMOVDQU      Y4, (AX)
+	VCVTPS2PD    16(CX), Y4
+	VMULPD       Y0, Y4, Y4
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y1, Y5, Y5
+	VSUBPD       Y1, Y5, Y6
+	VMULPD       Y2, Y6, Y6
+	VSUBPD       Y6, Y4, Y4
+	VADDPD       Y1, Y4, Y4
+	VPSLLQ       $0x20, Y5, Y5
+	VPADDQ       Y5, Y4, Y4
+	VPSUBQ       Y1, Y4, Y4
+	VMOVDQU      Y4, 32(AX)
+	VCVTPS2PD    32(CX), Y4
+	VMULPD       Y0, Y4, Y4
+	VMULPD       Y3, Y4, Y5
+	VADDPD       Y1, Y5, Y5
+	VSUBPD       Y1, Y5, Y6
+	VMULPD       Y2, Y6, Y6
+	VSUBPD       Y6, Y4, Y4
+	VADDPD       Y1, Y4, Y4
+	VPSLLQ       $0x20, Y5, Y5
+	VPADDQ       Y5, Y4, Y4
+	VPSUBQ       Y1, Y4, Y4
+	VMOVDQU      Y4, 64(AX)
+	VCVTPS2PD    48(CX), Y4
+	VMULPD       Y0, Y4, Y4
+	VMULPD       Y3, Y4, Y0
+	VADDPD       Y1, Y0, Y0
+	VSUBPD       Y1, Y0, Y5
+	VMULPD       Y2, Y5, Y5
+	VSUBPD       Y5, Y4, Y4
+	VADDPD       Y1, Y4, Y4
+	VPSLLQ       $0x20, Y0, Y0
+	VPADDQ       Y0, Y4, Y4
+	VPSUBQ       Y1, Y4, Y4
+	VMOVDQU      Y4, 96(AX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000080, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func EncodeFloat64AsInt64AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV, SSE2
+TEXT ·EncodeFloat64AsInt64AVX2(SB), $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVSD        constant+32(FP), X0
+	VBROADCASTSD X0, Y1
+	MOVQ         $0x4338000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y0
+	MOVQ         $0x4338000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y2
+	MOVQ         $0x41f0000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y3
+	MOVQ         $0x3df0000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y4
+	XORQ         R8, R8
+	XORQ         R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
+	VMULPD       (CX), Y0, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y4, Y5, Y6
+	VADDPD       Y2, Y6, Y6
+	VSUBPD       Y2, Y6, Y7
+	VMULPD       Y3, Y7, Y7
+	VSUBPD       Y7, Y5, Y5
+	VADDPD       Y2, Y5, Y5
+	VPSLLQ       $0x20, Y6, Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSUBQ       Y2, Y5, Y5
+	VMOVDQU      Y5, (AX)
+	VMULPD       32(CX), Y0, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y4, Y5, Y6
+	VADDPD       Y2, Y6, Y6
+	VSUBPD       Y2, Y6, Y7
+	VMULPD       Y3, Y7, Y7
+	VSUBPD       Y7, Y5, Y5
+	VADDPD       Y2, Y5, Y5
+	VPSLLQ       $0x20, Y6, Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSUBQ       Y2, Y5, Y5
+	VMOVDQU      Y5, 32(AX)
+	VMULPD       64(CX), Y0, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y4, Y5, Y6
+	VADDPD       Y2, Y6, Y6
+	VSUBPD       Y2, Y6, Y7
+	VMULPD       Y3, Y7, Y7
+	VSUBPD       Y7, Y5, Y5
+	VADDPD       Y2, Y5, Y5
+	VPSLLQ       $0x20, Y6, Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSUBQ       Y2, Y5, Y5
+	VMOVDQU      Y5, 64(AX)
+	VMULPD       96(CX), Y0, Y0
+	VMULPD       Y1, Y0, Y0
+	VMULPD       Y4, Y0, Y5
+	VADDPD       Y2, Y5, Y5
+	VSUBPD       Y2, Y5, Y6
+	VMULPD       Y3, Y6, Y6
+	VSUBPD       Y6, Y0, Y0
+	VADDPD       Y2, Y0, Y0
+	VPSLLQ       $0x20, Y5, Y5
+	VPADDQ       Y5, Y0, Y0
+	VPSUBQ       Y2, Y0, Y0
+	VMOVDQU      Y0, 96(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func DecodeFloat32AsInt32AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·DecodeFloat32AsInt32AVX2(SB), $0-64
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ scales+16(FP), DX
-	MOVQ blocks+24(FP), BX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
 
-blocks:
-	VBROADCASTSD (DX), Y0
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
 	VCVTDQ2PD    (CX), Y1
 	VMULPD       Y0, Y1, Y1
 	VCVTPD2PSY   Y1, X1
@@ -9264,10 +9549,228 @@ blocks:
 	VMULPD       Y0, Y1, Y1
 	VCVTPD2PSY   Y1, X0
 	VMOVDQU      X0, 112(AX)
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func DecodeFloat32AsInt64AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV
+TEXT ·DecodeFloat32AsInt64AVX2(SB), $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVQ         $0x0000000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y1
+	MOVQ         $0x00000000000003ff, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y2
+	MOVQ         $0xfffffffffffffc00, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y3
+	MOVQ         $0x0020000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y4
+	MOVQ         $0x4530000080000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y5
+	MOVQ         $0x4530000080100000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y6
+	MOVQ         $0x4330000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y7
+	XORQ         R8, R8
+	XORQ         R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	SHRQ         $0x01, R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
+	VMOVDQU      (CX), Y8
+	VPADDQ       Y4, Y8, Y9
+	VPSRLQ       $0x36, Y9, Y9
+	VPCMPEQQ     Y1, Y9, Y9
+	VPAND        Y2, Y8, Y10
+	VPADDQ       Y2, Y10, Y10
+	VPOR         Y10, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VPSRLQ       $0x20, Y8, Y9
+	VPXOR        Y5, Y9, Y9
+	VSUBPD       Y6, Y9, Y9
+	VPBLENDD     $0xaa, Y7, Y8, Y8
+	VADDPD       Y9, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VCVTPS2PD    X8, Y8
+	VMULPD       Y0, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VMOVDQU      X8, (AX)
+	VMOVDQU      32(CX), Y8
+	VPADDQ       Y4, Y8, Y9
+	VPSRLQ       $0x36, Y9, Y9
+	VPCMPEQQ     Y1, Y9, Y9
+	VPAND        Y2, Y8, Y10
+	VPADDQ       Y2, Y10, Y10
+	VPOR         Y10, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VPSRLQ       $0x20, Y8, Y9
+	VPXOR        Y5, Y9, Y9
+	VSUBPD       Y6, Y9, Y9
+	VPBLENDD     $0xaa, Y7, Y8, Y8
+	VADDPD       Y9, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VCVTPS2PD    X8, Y8
+	VMULPD       Y0, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VMOVDQU      X8, 16(AX)
+	VMOVDQU      64(CX), Y8
+	VPADDQ       Y4, Y8, Y9
+	VPSRLQ       $0x36, Y9, Y9
+	VPCMPEQQ     Y1, Y9, Y9
+	VPAND        Y2, Y8, Y10
+	VPADDQ       Y2, Y10, Y10
+	VPOR         Y10, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VPSRLQ       $0x20, Y8, Y9
+	VPXOR        Y5, Y9, Y9
+	VSUBPD       Y6, Y9, Y9
+	VPBLENDD     $0xaa, Y7, Y8, Y8
+	VADDPD       Y9, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VCVTPS2PD    X8, Y8
+	VMULPD       Y0, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VMOVDQU      X8, 32(AX)
+	VMOVDQU      96(CX), Y8
+	VPADDQ       Y4, Y8, Y9
+	VPSRLQ       $0x36, Y9, Y9
+	VPCMPEQQ     Y1, Y9, Y9
+	VPAND        Y2, Y8, Y10
+	VPADDQ       Y2, Y10, Y10
+	VPOR         Y10, Y8, Y10
+	VPAND        Y3, Y10, Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VPSRLQ       $0x20, Y8, Y9
+	VPXOR        Y5, Y9, Y9
+	VSUBPD       Y6, Y9, Y9
+	VPBLENDD     $0xaa, Y7, Y8, Y8
+	VADDPD       Y9, Y8, Y8
+	VCVTPD2PSY   Y8, X8
+	VCVTPS2PD    X8, Y8
+	VMULPD       Y0, Y8, Y8
+	VCVTPD2PSY   Y8, X0
+	VMOVDQU      X0, 48(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000040, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func DecodeFloat64AsInt64AVX2(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX2, CMOV, SSE2
+TEXT ·DecodeFloat64AsInt64AVX2(SB), $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVSD        constant+32(FP), X0
+	VBROADCASTSD X0, Y1
+	MOVQ         $0x4530000080000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y2
+	MOVQ         $0x4530000080100000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y3
+	MOVQ         $0x4330000000000000, R8
+	VMOVQ        R8, X0
+	VPBROADCASTQ X0, Y4
+	XORQ         R8, R8
+	XORQ         R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Y0
+	VMOVDQU      (CX), Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPXOR        Y2, Y6, Y6
+	VSUBPD       Y3, Y6, Y6
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMOVDQU      Y5, (AX)
+	VMOVDQU      32(CX), Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPXOR        Y2, Y6, Y6
+	VSUBPD       Y3, Y6, Y6
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMOVDQU      Y5, 32(AX)
+	VMOVDQU      64(CX), Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPXOR        Y2, Y6, Y6
+	VSUBPD       Y3, Y6, Y6
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMOVDQU      Y5, 64(AX)
+	VMOVDQU      96(CX), Y5
+	VPSRLQ       $0x20, Y5, Y6
+	VPXOR        Y2, Y6, Y6
+	VSUBPD       Y3, Y6, Y6
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VADDPD       Y6, Y5, Y5
+	VMULPD       Y1, Y5, Y5
+	VMULPD       Y0, Y5, Y5
+	VMOVDQU      Y5, 96(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET

@@ -224,27 +224,42 @@ func NarrowBFloat16AVX512(dst *byte, src *byte, steps int)
 //go:noescape
 func WidenBFloat16AVX512(dst *byte, src *byte, steps int)
 
-// LargestAVX512 sets dst to the greatest 32 bits, without a sign, of each block of 128 bytes of src under the mask.
+// MarkFloat32AVX512 sets dst to the marks of blocks of src.
 //
 //go:noescape
-func LargestAVX512(dst *uint64, src *byte, mask uint64, blocks int)
+func MarkFloat32AVX512(dst *byte, src *byte, blocks int) (done int)
 
-// FixedInt32AVX512 turns numbers of src into integers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+// MarkFloat64AVX512 sets dst to the marks of blocks of src.
 //
 //go:noescape
-func FixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+func MarkFloat64AVX512(dst *byte, src *byte, blocks int) (done int)
 
-// FromFixedInt32AVX512 turns integers of src into numbers: times the scale of their block of 128 bytes; rounded to nearest, ties to even.
+// EncodeFloat32AsInt32AVX512 turns numbers into integers.
 //
 //go:noescape
-func FromFixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
+func EncodeFloat32AsInt32AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
 
-// FixedInt64AVX512 turns numbers of src into integers: times the scale of their block of 128 bytes, times the constant; rounded to nearest, ties to even.
+// EncodeFloat32AsInt64AVX512 turns numbers into integers.
 //
 //go:noescape
-func FixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
+func EncodeFloat32AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
 
-// FromFixedInt64AVX512 turns integers of src into numbers: times the scale of their block of 128 bytes, times the constant; rounded to nearest, ties to even.
+// EncodeFloat64AsInt64AVX512 turns numbers into integers.
 //
 //go:noescape
-func FromFixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
+func EncodeFloat64AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+
+// DecodeFloat32AsInt32AVX512 turns integers into numbers.
+//
+//go:noescape
+func DecodeFloat32AsInt32AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+
+// DecodeFloat32AsInt64AVX512 turns integers into numbers.
+//
+//go:noescape
+func DecodeFloat32AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+
+// DecodeFloat64AsInt64AVX512 turns integers into numbers.
+//
+//go:noescape
+func DecodeFloat64AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)

@@ -7570,15 +7570,16 @@ steps:
 	VZEROUPPER
 	RET
 
-// func LargestAVX512(dst *uint64, src *byte, mask uint64, blocks int)
-// Requires: AVX, AVX2, AVX512F
-TEXT ·LargestAVX512(SB), $0-32
+// func MarkFloat32AVX512(dst *byte, src *byte, blocks int) (done int)
+// Requires: AVX, AVX2, AVX512F, CMOV
+TEXT ·MarkFloat32AVX512(SB), $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
-	MOVQ         mask+16(FP), DX
-	MOVQ         blocks+24(FP), BX
-	VMOVQ        DX, X0
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x7fffffff7fffffff, BX
+	VMOVQ        BX, X0
 	VPBROADCASTQ X0, Z0
+	XORQ         BX, BX
 
 blocks:
 	VPANDQ        (CX), Z0, Z1
@@ -7592,25 +7593,97 @@ blocks:
 	VPMAXUD       X2, X1, X1
 	VPSHUFD       $0xb1, X1, X2
 	VPMAXUD       X2, X1, X1
-	VMOVD         X1, DX
-	MOVQ          DX, (AX)
+	VMOVD         X1, SI
+	CMPL          SI, $0x7f800000
+	JAE           end
+	XORL          DI, DI
+	TESTL         SI, SI
+	SETNE         DI
+	SHRL          $0x17, SI
+	CMPL          SI, DI
+	CMOVLCS       DI, SI
+	MOVQ          SI, (AX)
 	ADDQ          $0x00000008, AX
 	ADDQ          $0x00000080, CX
-	DECQ          BX
-	JNZ           blocks
+	INCQ          BX
+	CMPQ          BX, DX
+	JNE           blocks
+
+end:
+	MOVQ BX, done+24(FP)
 	VZEROUPPER
 	RET
 
-// func FixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
-// Requires: AVX, AVX512F
-TEXT ·FixedInt32AVX512(SB), $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ scales+16(FP), DX
-	MOVQ blocks+24(FP), BX
+// func MarkFloat64AVX512(dst *byte, src *byte, blocks int) (done int)
+// Requires: AVX, AVX2, AVX512F, CMOV
+TEXT ·MarkFloat64AVX512(SB), $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         blocks+16(FP), DX
+	MOVQ         $0x7fffffff00000000, BX
+	VMOVQ        BX, X0
+	VPBROADCASTQ X0, Z0
+	XORQ         BX, BX
 
 blocks:
-	VBROADCASTSD (DX), Z0
+	VPANDQ        (CX), Z0, Z1
+	VPANDQ        64(CX), Z0, Z2
+	VPMAXUD       Z1, Z2, Z1
+	VEXTRACTI64X4 $0x01, Z1, Y2
+	VPMAXUD       Y2, Y1, Y2
+	VEXTRACTI128  $0x01, Y2, X1
+	VPMAXUD       X2, X1, X1
+	VPSHUFD       $0x4e, X1, X2
+	VPMAXUD       X2, X1, X1
+	VPSHUFD       $0xb1, X1, X2
+	VPMAXUD       X2, X1, X1
+	VMOVD         X1, SI
+	TESTL         SI, SI
+	JZ            end
+	CMPL          SI, $0x7ff00000
+	JAE           end
+	XORL          DI, DI
+	TESTL         SI, SI
+	SETNE         DI
+	SHRL          $0x14, SI
+	CMPL          SI, DI
+	CMOVLCS       DI, SI
+	MOVQ          SI, (AX)
+	ADDQ          $0x00000008, AX
+	ADDQ          $0x00000080, CX
+	INCQ          BX
+	CMPQ          BX, DX
+	JNE           blocks
+
+end:
+	MOVQ BX, done+24(FP)
+	VZEROUPPER
+	RET
+
+// func EncodeFloat32AsInt32AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·EncodeFloat32AsInt32AVX512(SB), $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
 	VCVTPS2PD    (CX), Z1
 	VMULPD       Z0, Z1, Z1
 	VCVTPD2DQ    Z1, Y1
@@ -7627,24 +7700,130 @@ blocks:
 	VMULPD       Z0, Z1, Z1
 	VCVTPD2DQ    Z1, Y0
 	VMOVDQU      Y0, 96(AX)
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET
 
-// func FromFixedInt32AVX512(dst *byte, src *byte, scales *float64, blocks int)
-// Requires: AVX, AVX512F
-TEXT ·FromFixedInt32AVX512(SB), $0-32
+// func EncodeFloat32AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·EncodeFloat32AsInt64AVX512(SB), $0-64
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
-	MOVQ scales+16(FP), DX
-	MOVQ blocks+24(FP), BX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
 
-blocks:
-	VBROADCASTSD (DX), Z0
+units:
+	LEAQ         (SI)(R8*1), R9
+	SHRQ         $0x01, R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
+	VCVTPS2PD    (CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2QQ    Z1, Z1
+	VMOVDQU32    Z1, (AX)
+	VCVTPS2PD    32(CX), Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2QQ    Z1, Z1
+	VMOVDQU32    Z1, 64(AX)
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000080, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func EncodeFloat64AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, SSE2
+TEXT ·EncodeFloat64AsInt64AVX512(SB), $0-64
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVSD        constant+32(FP), X0
+	VBROADCASTSD X0, Z1
+	XORQ         R8, R8
+	XORQ         R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	SUBQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
+	VMULPD       (CX), Z0, Z2
+	VMULPD       Z1, Z2, Z2
+	VCVTPD2QQ    Z2, Z2
+	VMOVDQU32    Z2, (AX)
+	VMULPD       64(CX), Z0, Z0
+	VMULPD       Z1, Z0, Z0
+	VCVTPD2QQ    Z0, Z0
+	VMOVDQU32    Z0, 64(AX)
+	ADDQ         $0x00000080, CX
+	ADDQ         $0x00000080, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
+	VZEROUPPER
+	RET
+
+// func DecodeFloat32AsInt32AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512F, CMOV
+TEXT ·DecodeFloat32AsInt32AVX512(SB), $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
+
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
 	VCVTDQ2PD    (CX), Z1
 	VMULPD       Z0, Z1, Z1
 	VCVTPD2PS    Z1, Y1
@@ -7661,66 +7840,104 @@ blocks:
 	VMULPD       Z0, Z1, Z1
 	VCVTPD2PS    Z1, Y0
 	VMOVDQU      Y0, 96(AX)
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET
 
-// func FixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
-// Requires: AVX, AVX512DQ, AVX512F, SSE2
-TEXT ·FixedInt64AVX512(SB), $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         src+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         blocks+32(FP), BX
-	MOVSD        constant+24(FP), X0
-	VBROADCASTSD X0, Z0
+// func DecodeFloat32AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV
+TEXT ·DecodeFloat32AsInt64AVX512(SB), $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ marks+16(FP), DX
+	MOVQ origin+24(FP), BX
+	MOVQ at+40(FP), SI
+	MOVQ units+48(FP), DI
+	XORQ R8, R8
+	XORQ R10, R10
 
-blocks:
-	VBROADCASTSD (DX), Z1
-	VMULPD       (CX), Z1, Z2
-	VMULPD       Z0, Z2, Z2
-	VCVTPD2QQ    Z2, Z2
-	VMOVDQU32    Z2, (AX)
-	VMULPD       64(CX), Z1, Z1
+units:
+	LEAQ         (SI)(R8*1), R9
+	SHRQ         $0x01, R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
+	VCVTQQ2PS    (CX), Y1
+	VCVTPS2PD    Y1, Z1
 	VMULPD       Z0, Z1, Z1
-	VCVTPD2QQ    Z1, Z1
-	VMOVDQU32    Z1, 64(AX)
-	ADDQ         $0x00000008, DX
+	VCVTPD2PS    Z1, Y1
+	VMOVDQU      Y1, (AX)
+	VCVTQQ2PS    64(CX), Y1
+	VCVTPS2PD    Y1, Z1
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y0
+	VMOVDQU      Y0, 32(AX)
 	ADDQ         $0x00000080, CX
-	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	ADDQ         $0x00000040, AX
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET
 
-// func FromFixedInt64AVX512(dst *byte, src *byte, scales *float64, constant float64, blocks int)
-// Requires: AVX, AVX512DQ, AVX512F, SSE2
-TEXT ·FromFixedInt64AVX512(SB), $0-40
+// func DecodeFloat64AsInt64AVX512(dst *byte, src *byte, marks *byte, origin uint64, constant float64, at int, units int) (done int)
+// Requires: AVX, AVX512DQ, AVX512F, CMOV, SSE2
+TEXT ·DecodeFloat64AsInt64AVX512(SB), $0-64
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         blocks+32(FP), BX
-	MOVSD        constant+24(FP), X0
-	VBROADCASTSD X0, Z0
+	MOVQ         marks+16(FP), DX
+	MOVQ         origin+24(FP), BX
+	MOVQ         at+40(FP), SI
+	MOVQ         units+48(FP), DI
+	MOVSD        constant+32(FP), X0
+	VBROADCASTSD X0, Z1
+	XORQ         R8, R8
+	XORQ         R10, R10
 
-blocks:
-	VBROADCASTSD (DX), Z1
+units:
+	LEAQ         (SI)(R8*1), R9
+	CMPL         4(DX)(R9*8), $0x00
+	JNE          end
+	MOVL         (DX)(R9*8), R9
+	MOVQ         BX, R11
+	ADDQ         R9, R11
+	SHLQ         $0x34, R11
+	TESTQ        R9, R9
+	CMOVQEQ      R10, R11
+	VMOVQ        R11, X0
+	VBROADCASTSD X0, Z0
 	VCVTQQ2PD    (CX), Z2
-	VMULPD       Z0, Z2, Z2
 	VMULPD       Z1, Z2, Z2
+	VMULPD       Z0, Z2, Z2
 	VMOVDQU32    Z2, (AX)
 	VCVTQQ2PD    64(CX), Z2
-	VMULPD       Z0, Z2, Z2
 	VMULPD       Z1, Z2, Z2
+	VMULPD       Z0, Z2, Z2
 	VMOVDQU32    Z2, 64(AX)
-	ADDQ         $0x00000008, DX
 	ADDQ         $0x00000080, CX
 	ADDQ         $0x00000080, AX
-	DECQ         BX
-	JNZ          blocks
+	INCQ         R8
+	CMPQ         R8, DI
+	JNE          units
+
+end:
+	MOVQ R8, done+56(FP)
 	VZEROUPPER
 	RET

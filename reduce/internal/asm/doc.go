@@ -15,6 +15,19 @@
 // With far, the vectors are fetched ahead of their use: worth it for what is in no
 // cache, and a hindrance to what is.
 //
+// # Fixed sums
+//
+// A block of a vector are 128 bytes, whose marks are two uint32: its exponent, and not 0 if it has NaNs or infinities.
+// Kernels named Mark, Encode and Decode end before a block that has these, and return what is done. Mark also ends
+// before a block of binary64 without a number of 2^-1042 or more.
+//
+// Encode and Decode take units of 128 bytes of integers, which are those of a vector from the unit at on: a block of
+// it, or half of one where integers are wider than numbers. An element is multiplied by the constant and by a power of
+// two, whose exponent, as binary64 stores it, is origin less that of the marks, or to decode the sum of both; where
+// that of the marks is 0, by 0. It is rounded once, to nearest, ties to even.
+//
+// # Scheduling
+//
 // A kernel is a single stretch to the scheduler, which cannot interrupt it, so
 // that long vectors are better reduced piece by piece.
 //

@@ -2,13 +2,18 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// blockSize is the bytes of a block of a vector, all of whose elements have one scale.
-const blockSize = 128
+// A block of a vector has blockSize bytes, whose elements share an exponent and, of that, its marks: two uint32, the
+// exponent as it is stored, and not 0 if the block has NaNs or infinities.
+const (
+	blockSize = 128
+	markSize  = 8
+)
 
 // begin writes the head of a function over blocks, and returns pointers by the names of parameters.
 func (m *machine) begin(name, doc, signature string, names ...string) map[string]reg.GPVirtual {
@@ -25,16 +30,22 @@ func (m *machine) begin(name, doc, signature string, names ...string) map[string
 	return at
 }
 
-// largest writes a kernel that finds the greatest 32 bits of each block.
-func (m *machine) largest() {
-	at := m.begin("Largest", "sets dst to the greatest 32 bits, without a sign, of each block of 128 bytes of src under the mask.",
-		"func(dst *uint64, src *byte, mask uint64, blocks int)", "dst", "src", "mask", "blocks")
-	mask := m.spread(at["mask"])
+// mark writes a kernel that finds the marks of blocks of numbers of so many bytes.
+func (m *machine) mark(size int) {
+	at := m.begin(fmt.Sprintf("MarkFloat%d", 8*size), "sets dst to the marks of blocks of src.", "func(dst, src *byte, blocks int) (done int)", "dst", "src", "blocks")
+	// Of binary64 the upper half has the exponent.
+	mask, infinity, fraction := twice(math.MaxInt32), uint32(0x7f80_0000), uint8(23)
+	if size == 8 {
+		mask, infinity, fraction = math.MaxInt32<<32, 0x7ff0_0000, 20
+	}
+	magnitude := m.broadcast(mask)
+	done, m1, least := m.GP64(), m.GP32(), m.GP32()
+	m.XORQ(done, done)
 	m.Label("blocks")
 	var all []reg.VecVirtual
 	for i := 0; i < blockSize; i += m.width() {
 		v := m.vector()
-		m.and(operand.Mem{Base: at["src"], Disp: i}, mask, v)
+		m.and(operand.Mem{Base: at["src"], Disp: i}, magnitude, v)
 		all = append(all, v)
 	}
 	for ; len(all) > 1; all = all[:len(all)/2] {
@@ -55,91 +66,243 @@ func (m *machine) largest() {
 		m.VPSHUFD(operand.U8(order), x, other)
 		m.VPMAXUD(other, x, x)
 	}
-	result := m.GP32()
-	m.VMOVD(x, result)
-	m.MOVQ(result.As64(), operand.Mem{Base: at["dst"]}) // a move of 32 bits clears the others
-	m.ADDQ(operand.U32(8), at["dst"])
+	m.VMOVD(x, m1)
+	if size == 8 { // a lower half may be all that there is
+		m.TESTL(m1, m1)
+		m.JZ(operand.LabelRef("end"))
+	}
+	m.CMPL(m1, operand.U32(infinity))
+	m.JAE(operand.LabelRef("end"))
+	// A subnormal magnitude has the exponent of the least normal one, 0 has 0.
+	m.XORL(least, least)
+	m.TESTL(m1, m1)
+	m.SETNE(least.As8())
+	m.SHRL(operand.U8(fraction), m1)
+	m.CMPL(m1, least)
+	m.CMOVLCS(least, m1)
+	m.MOVQ(m1.As64(), operand.Mem{Base: at["dst"]}) // an operation on 32 bits clears the others
+	m.ADDQ(operand.U32(markSize), at["dst"])
 	m.ADDQ(operand.U32(blockSize), at["src"])
-	m.DECQ(at["blocks"])
-	m.JNZ(operand.LabelRef("blocks"))
+	m.INCQ(done)
+	m.CMPQ(done, at["blocks"])
+	m.JNE(operand.LabelRef("blocks"))
+	m.end(done)
+}
+
+// end writes the end of a function that returns done.
+func (m *machine) end(done reg.GPVirtual) {
+	m.Label("end")
+	m.Store(done, m.ReturnIndex(0))
 	m.VZEROUPPER()
 	m.RET()
 }
 
-// fixed writes a kernel that turns numbers into integers of so many bytes, or back.
-func (m *machine) fixed(size int, encodes bool) {
-	name, doc, by := fmt.Sprintf("FixedInt%d", 8*size), "turns numbers of src into integers", ""
+// fixed writes a kernel that turns numbers of so many bytes into integers of so many, or back.
+func (m *machine) fixed(from, word int, encodes bool) {
+	numbers, words := fmt.Sprintf("Float%d", 8*from), fmt.Sprintf("Int%d", 8*word)
+	name, doc, src, dst := "Encode"+numbers+"As"+words, "turns numbers into integers.", from, word
 	if !encodes {
-		name, doc = "From"+name, "turns integers of src into numbers"
+		name, doc, src, dst = "Decode"+numbers+"As"+words, "turns integers into numbers.", word, from
 	}
-	if doc += ": times the scale of their block of 128 bytes"; size == 8 {
-		doc, by = doc+", times the constant", "constant float64, "
-	}
-	at := m.begin(name, doc+"; rounded to nearest, ties to even.", "func(dst, src *byte, scales *float64, "+by+"blocks int)", "dst", "src", "scales", "blocks")
-	constant, scale := m.vector(), m.vector()
-	if size == 8 {
+	at := m.begin(name, doc, "func(dst, src, marks *byte, origin uint64, constant float64, at, units int) (done int)", "dst", "src", "marks", "origin", "at", "units")
+	c := &fixedUnit{machine: m, from: from, word: word, scale: m.vector(), values: map[uint64]reg.VecVirtual{}}
+	if from == 8 {
+		c.constant = m.vector()
 		x := m.XMM()
 		m.Load(m.Param("constant"), x)
-		m.VBROADCASTSD(x, constant)
+		m.VBROADCASTSD(x, c.constant)
 	}
-	m.Label("blocks")
-	m.VBROADCASTSD(operand.Mem{Base: at["scales"]}, scale)
-	step := m.width() * size / 8 // of as many bytes are as many numbers as there are binary64 in a register
-	for i := 0; i < blockSize; i += step {
-		from, to := operand.Mem{Base: at["src"], Disp: i}, operand.Mem{Base: at["dst"], Disp: i}
-		v := m.vector()
-		switch {
-		case size == 8 && encodes:
-			m.VMULPD(from, scale, v)
-			m.VMULPD(constant, v, v)
-			m.VCVTPD2QQ(v, v)
-			m.save(v, to, 0)
-		case size == 8:
-			m.VCVTQQ2PD(from, v)
-			m.VMULPD(constant, v, v)
-			m.VMULPD(scale, v, v)
-			m.save(v, to, 0)
-		case encodes:
-			m.VCVTPS2PD(from, v)
-			m.VMULPD(scale, v, v)
-			m.half(func(h reg.VecVirtual) { m.toInt32(v, h) }, to)
-		default:
-			m.VCVTDQ2PD(from, v)
-			m.VMULPD(scale, v, v)
-			m.half(func(h reg.VecVirtual) { m.toFloat32(v, h) }, to)
+	c.load(encodes)
+	done, mark, exponent, power, zero := m.GP64(), m.GP64(), m.GP64(), m.GP64(), m.GP64()
+	m.XORQ(done, done)
+	m.XORQ(zero, zero)
+	m.Label("units")
+	m.LEAQ(operand.Mem{Base: at["at"], Index: done, Scale: 1}, mark)
+	if word > from { // a block is two units
+		m.SHRQ(operand.U8(1), mark)
+	}
+	m.CMPL(operand.Mem{Base: at["marks"], Index: mark, Scale: markSize, Disp: markSize / 2}, operand.U8(0))
+	m.JNE(operand.LabelRef("end"))
+	m.MOVL(operand.Mem{Base: at["marks"], Index: mark, Scale: markSize}, exponent.As32())
+	m.MOVQ(at["origin"], power)
+	if encodes {
+		m.SUBQ(exponent, power)
+	} else {
+		m.ADDQ(exponent, power)
+	}
+	m.SHLQ(operand.U8(52), power)
+	m.TESTQ(exponent, exponent)
+	m.CMOVQEQ(zero, power)
+	x := m.XMM()
+	m.VMOVQ(power, x)
+	m.VBROADCASTSD(x, c.scale)
+	lanes := m.width() / 8
+	for i := 0; i < blockSize/word; i += lanes {
+		in, out := operand.Mem{Base: at["src"], Disp: i * src}, operand.Mem{Base: at["dst"], Disp: i * dst}
+		if encodes {
+			c.encode(in, out)
+		} else {
+			c.decode(in, out)
 		}
 	}
-	m.ADDQ(operand.U32(8), at["scales"])
-	m.ADDQ(operand.U32(blockSize), at["src"])
-	m.ADDQ(operand.U32(blockSize), at["dst"])
-	m.DECQ(at["blocks"])
-	m.JNZ(operand.LabelRef("blocks"))
-	m.VZEROUPPER()
-	m.RET()
+	m.ADDQ(operand.U32(blockSize/word*src), at["src"])
+	m.ADDQ(operand.U32(blockSize/word*dst), at["dst"])
+	m.INCQ(done)
+	m.CMPQ(done, at["units"])
+	m.JNE(operand.LabelRef("units"))
+	m.end(done)
 }
 
-// half stores what makes a register of half the width.
-func (m *machine) half(from func(h reg.VecVirtual), to operand.Mem) {
-	var h reg.VecVirtual = m.XMM()
-	if m.wide() {
-		h = m.YMM()
+// fixedUnit is what turns a unit, a register of binary64 at a time.
+type fixedUnit struct {
+	*machine
+	from, word      int
+	scale, constant reg.VecVirtual // of binary64 alone there is a constant
+
+	values map[uint64]reg.VecVirtual // again and again, by their bits
+}
+
+// What AVX2 lacks is conversion of 64 bits. A binary64 of 1.5 2^52 plus an integer has that in its lower bits.
+const (
+	integerBits  = 0x4338_0000_0000_0000                        // 1.5 2^52
+	integersBits = integerBits<<32&math.MaxUint64 + integerBits // of two integers, one of which is shifted
+	up32Bits     = (1023 + 32) << 52                            // 2^32
+	down32Bits   = (1023 - 32) << 52                            // 2^-32
+	lowerBits    = (1023 + 52) << 52                            // 2^52
+	upperBits    = (1023+84)<<52 | 1<<31                        // 2^84 + 2^63
+	offsetBits   = upperBits | 1<<20                            // and 2^52
+	lowBits      = 1<<10 - 1                                    // what 63 bits have beyond the 53 of a binary64
+)
+
+// load has the registers loaded with all values that a unit takes.
+func (c *fixedUnit) load(encodes bool) {
+	var all []uint64
+	switch {
+	case c.wide() || c.word == 4:
+	case encodes:
+		all = []uint64{integerBits, integersBits, up32Bits, down32Bits}
+	case c.from == 4:
+		all = []uint64{0, lowBits, ^uint64(lowBits), 1 << 53}
+		fallthrough
+	default:
+		all = append(all, upperBits, offsetBits, lowerBits)
 	}
-	from(h)
-	m.VMOVDQU(h, to)
+	for _, v := range all {
+		c.values[v] = c.broadcast(v)
+	}
 }
 
-func (m *machine) toInt32(v, h reg.VecVirtual) {
-	if m.wide() {
-		m.VCVTPD2DQ(v, h)
+// encode turns the numbers at in.
+func (c *fixedUnit) encode(in, out operand.Mem) {
+	v := c.vector()
+	if c.from == 4 {
+		c.VCVTPS2PD(in, v)
+		c.VMULPD(c.scale, v, v)
 	} else {
-		m.VCVTPD2DQY(v, h)
+		c.VMULPD(in, c.scale, v)
+		c.VMULPD(c.constant, v, v)
 	}
+	switch {
+	case c.word == 4:
+		h := c.half()
+		if c.wide() {
+			c.VCVTPD2DQ(v, h)
+		} else {
+			c.VCVTPD2DQY(v, h)
+		}
+		c.VMOVDQU(h, out)
+		return
+	case c.wide():
+		c.VCVTPD2QQ(v, v)
+	default:
+		c.toInt64(v)
+	}
+	c.save(v, out, 0)
 }
 
-func (m *machine) toFloat32(v, h reg.VecVirtual) {
-	if m.wide() {
-		m.VCVTPD2PS(v, h)
-	} else {
-		m.VCVTPD2PSY(v, h)
+// decode turns the integers at in.
+func (c *fixedUnit) decode(in, out operand.Mem) {
+	v := c.vector()
+	switch {
+	case c.word == 4:
+		c.VCVTDQ2PD(in, v)
+	case c.wide() && c.from == 4: // rounded to binary32 before it is scaled, as by the twin
+		h := c.half()
+		c.VCVTQQ2PS(in, h)
+		c.VCVTPS2PD(h, v)
+	case c.wide():
+		c.VCVTQQ2PD(in, v)
+	case c.from == 4:
+		c.VMOVDQU(in, v)
+		c.toOdd(v)
+		c.fromInt64(v)
+		h := c.half()
+		c.VCVTPD2PSY(v, h)
+		c.VCVTPS2PD(h, v)
+	default:
+		c.VMOVDQU(in, v)
+		c.fromInt64(v)
 	}
+	if c.from == 8 {
+		c.VMULPD(c.constant, v, v)
+	}
+	c.VMULPD(c.scale, v, v)
+	if c.from == 8 {
+		c.save(v, out, 0)
+		return
+	}
+	h := c.half()
+	if c.wide() {
+		c.VCVTPD2PS(v, h)
+	} else {
+		c.VCVTPD2PSY(v, h)
+	}
+	c.VMOVDQU(h, out)
+}
+
+// half returns a register of half the width.
+func (m *machine) half() reg.VecVirtual {
+	if m.wide() {
+		return m.YMM()
+	}
+	return m.XMM()
+}
+
+// toInt64 makes each of v, whose magnitude is below 2^63, the nearest integer: v = 2^32 upper + lower.
+func (c *fixedUnit) toInt64(v reg.VecVirtual) {
+	integer, upper, part := c.values[integerBits], c.YMM(), c.YMM()
+	c.VMULPD(c.values[down32Bits], v, upper)
+	c.VADDPD(integer, upper, upper)
+	c.VSUBPD(integer, upper, part)
+	c.VMULPD(c.values[up32Bits], part, part)
+	c.VSUBPD(part, v, v) // exact: it is 2^31 at most, and a multiple of what v has last
+	c.VADDPD(integer, v, v)
+	c.VPSLLQ(operand.U8(32), upper, upper)
+	c.VPADDQ(upper, v, v)
+	c.VPSUBQ(c.values[integersBits], v, v)
+}
+
+// fromInt64 makes each integer of v the nearest binary64, from its halves: the upper one, its sign turned, in
+// 2^84 + 2^32 upper, and the lower one in 2^52 + lower. The sum without the powers is rounded once.
+func (c *fixedUnit) fromInt64(v reg.VecVirtual) {
+	upper := c.YMM()
+	c.VPSRLQ(operand.U8(32), v, upper)
+	c.VPXOR(c.values[upperBits], upper, upper)
+	c.VSUBPD(c.values[offsetBits], upper, upper)
+	c.VPBLENDD(operand.U8(0xaa), c.values[lowerBits], v, v)
+	c.VADDPD(upper, v, v)
+}
+
+// toOdd makes each integer of v that a binary64 may not hold one that it does, and that rounds to the same
+// binary32: without its low bits, and the next one set if one of these was.
+func (c *fixedUnit) toOdd(v reg.VecVirtual) {
+	isShort, odd := c.YMM(), c.YMM()
+	c.VPADDQ(c.values[1<<53], v, isShort)
+	c.VPSRLQ(operand.U8(54), isShort, isShort)
+	c.VPCMPEQQ(c.values[0], isShort, isShort)
+	c.VPAND(c.values[lowBits], v, odd)
+	c.VPADDQ(c.values[lowBits], odd, odd)
+	c.VPOR(odd, v, odd)
+	c.VPAND(c.values[^uint64(lowBits)], odd, odd)
+	c.VBLENDVPD(isShort, v, odd, v)
 }

@@ -35,12 +35,13 @@ func write(dir string, s set) error {
 		m.narrow(t, true)
 		m.narrow(t, false)
 	}
-	m.largest()
-	m.fixed(4, true)
-	m.fixed(4, false)
-	if s == avx512 {
-		m.fixed(8, true)
-		m.fixed(8, false)
+	for _, size := range []int{4, 8} {
+		m.mark(size)
+	}
+	for _, encodes := range []bool{true, false} {
+		m.fixed(4, 4, encodes)
+		m.fixed(4, 8, encodes)
+		m.fixed(8, 8, encodes)
 	}
 	file, err := m.Result()
 	if err != nil {
