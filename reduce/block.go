@@ -30,7 +30,8 @@ func EncodeBlock(dst, src []byte, members int) (exponent int8) {
 		clear(dst)
 		return exponent
 	}
-	scale := pow2(-int(exponent))
+	scale, done := pow2(-int(exponent)), fastest.turnBlock(dst, src, -int(exponent), true)
+	dst, src = dst[done:], src[done:]
 	if aligned[float32](src) && aligned[int32](dst) {
 		quantize(view[int32](dst), view[float32](src), scale)
 		return exponent
@@ -57,7 +58,8 @@ func DecodeBlock(dst, src []byte, exponent int8) {
 		}
 		return
 	}
-	scale := pow2(int(exponent))
+	scale, done := pow2(int(exponent)), fastest.turnBlock(dst, src, int(exponent), false)
+	dst, src = dst[done:], src[done:]
 	if aligned[int32](src) && aligned[float32](dst) {
 		expand(view[float32](dst), view[int32](src), scale)
 		return
@@ -81,13 +83,20 @@ func pow2(e int) float64 { return math.Float64frombits(uint64(1023+e) << 52) }
 // bits of that. Those of infinity, or greater ones, report an infinity or NaN.
 func largest(src []byte) (m uint32) {
 	const magnitude = math.MaxInt32
+	for len(src) > 0 {
+		found, done := fastest.largest(src)
+		if done == 0 {
+			break
+		}
+		m, src = max(m, found), src[done:]
+	}
 	if !aligned[uint32](src) {
 		for at := 0; at < len(src); at += 4 {
 			m = max(m, binary.LittleEndian.Uint32(src[at:])&magnitude)
 		}
 		return m
 	}
-	var a, b, c, d uint32 // so that four comparisons need not wait for each other
+	a, b, c, d := m, m, m, m // so that four comparisons need not wait for each other
 	v := view[uint32](src)
 	for len(v) >= 8 {
 		x := (*[8]uint32)(v)

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
@@ -395,4 +396,51 @@ func FuzzBlock(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBlockIsLikeTwin compares all sets of instructions with Go, for every length up to some blocks, at all
+// alignments, in place and not, and guards both ends.
+func TestBlockIsLikeTwin(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	const most = 5 * FixedBlock / 4
+	for round := range 4 {
+		whole, words := make([]byte, 4*most), make([]byte, 4*most)
+		for i := range most {
+			x := math.Ldexp(r.NormFloat64(), r.IntN(40)-10)
+			switch {
+			case round == 1 && i == 70:
+				x = math.NaN()
+			case round == 2:
+				x = 0
+			case round == 3:
+				x = math.Ldexp(r.NormFloat64(), -146)
+			}
+			binary.LittleEndian.PutUint32(whole[4*i:], math.Float32bits(float32(x)))
+			binary.LittleEndian.PutUint32(words[4*i:], r.Uint32())
+		}
+		for n := range most + 1 {
+			align, exponent := r.IntN(16), int8(r.Uint32())
+			members := 1 + r.IntN(1<<r.IntN(24))
+			var want [2][]byte
+			var wantExponent int8
+			for i, way := range implementations() {
+				way.use(t)
+				out, back := place(make([]byte, 4*n), align), place(make([]byte, 4*n), align)
+				src, in := place(whole[:4*n], (align+5)%16).vector, place(words[:4*n], (align+3)%16).vector
+				if round == 0 {
+					copy(out.vector, src)
+					copy(back.vector, in)
+					src, in = out.vector, back.vector
+				}
+				e := EncodeBlock(out.vector, src, members)
+				DecodeBlock(back.vector, in, exponent)
+				if i == 0 {
+					want, wantExponent = [2][]byte{out.vector, back.vector}, e
+				}
+				if e != wantExponent || !bytes.Equal(out.vector, want[0]) || !bytes.Equal(back.vector, want[1]) || !out.intact() || !back.intact() {
+					t.Fatalf("%v, round %d, %d elements, %d members, exponent %d: exponent %d, want %d, or elements differ, or what is around them", way, round, n, members, exponent, e, wantExponent)
+				}
+			}
+		}
+	}
 }

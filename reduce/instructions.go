@@ -1,5 +1,7 @@
 package reduce
 
+import "bytes"
+
 // A pass reduces what the k vectors whose slices lie at in have from the byte
 // from up to the byte to, and writes it to dst; what it wants is reported in package
 // asm. Vectors that are far come from memory.
@@ -27,8 +29,9 @@ type instructions struct {
 	lanes         int                                             // a register
 }
 
-// fixedKernels are those of Fixed, over whole blocks; see package asm.
+// fixedKernels are those of Fixed and of Block32, over whole blocks; see package asm.
 type fixedKernels struct {
+	largest        func(src *byte, blocks int) (bits uint32)
 	mark           [len(typeNames)]markKernel // of Float32 and Float64
 	encode, decode [forms]turnKernel
 }
@@ -140,4 +143,34 @@ func (s *instructions) turnFixed(dst, src, marks []byte, unit, units int, f Fixe
 		kernels = &s.fixed.encode
 	}
 	return kernels[f.form()](&dst[0], &src[0], &marks[0], f.origin(encodes), f.constant(f.bits, encodes), unit, min(units, piece/FixedBlock))
+}
+
+// turnBlock turns elements of Block32, or into these, by 2^exponent, as far as the set can do it, and returns how many
+// bytes it has done.
+func (s *instructions) turnBlock(dst, src []byte, exponent int, encodes bool) (done int) {
+	if s == nil {
+		return 0
+	}
+	turn, origin := s.fixed.decode[float32AsInt32], 1023+exponent-1 // the mark is added to it,
+	if encodes {
+		turn, origin = s.fixed.encode[float32AsInt32], 1023+exponent+1 // or taken from it
+	}
+	for len(src)-done >= FixedBlock {
+		n := min((len(src)-done)/FixedBlock, len(plainMarks)/markSize)
+		turn(&dst[done], &src[done], &plainMarks[0], uint64(origin), 1, 0, n)
+		done += n * FixedBlock
+	}
+	return done
+}
+
+// plainMarks are marks of blocks with the exponent 1.
+var plainMarks = bytes.Repeat([]byte{1, 0, 0, 0, 0, 0, 0, 0}, 256)
+
+// largest returns the bits of the greatest magnitude of Float32 in a part of src from the beginning on, and its bytes.
+func (s *instructions) largest(src []byte) (bits uint32, done int) {
+	n := min(len(src), piece) / FixedBlock
+	if s == nil || n == 0 {
+		return 0, 0
+	}
+	return s.fixed.largest(&src[0], n), n * FixedBlock
 }

@@ -18,9 +18,10 @@ func instructionSets() (sets []*instructions) {
 			narrow:        [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.NarrowFloat16AVX512, BFloat16: asm.NarrowBFloat16AVX512},
 			widen:         [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.WidenFloat16AVX512, BFloat16: asm.WidenBFloat16AVX512},
 			fixed: fixedKernels{
-				mark:   [len(typeNames)]markKernel{Float32: asm.MarkFloat32AVX512, Float64: asm.MarkFloat64AVX512},
-				encode: [forms]turnKernel{asm.EncodeFloat32AsInt32AVX512, asm.EncodeFloat32AsInt64AVX512, asm.EncodeFloat64AsInt64AVX512},
-				decode: [forms]turnKernel{asm.DecodeFloat32AsInt32AVX512, asm.DecodeFloat32AsInt64AVX512, asm.DecodeFloat64AsInt64AVX512},
+				largest: asm.LargestFloat32AVX512,
+				mark:    [len(typeNames)]markKernel{Float32: asm.MarkFloat32AVX512, Float64: asm.MarkFloat64AVX512},
+				encode:  [forms]turnKernel{asm.EncodeFloat32AsInt32AVX512, asm.EncodeFloat32AsInt64AVX512, asm.EncodeFloat64AsInt64AVX512},
+				decode:  [forms]turnKernel{asm.DecodeFloat32AsInt32AVX512, asm.DecodeFloat32AsInt64AVX512, asm.DecodeFloat64AsInt64AVX512},
 			},
 		})
 	}
@@ -36,9 +37,10 @@ func instructionSets() (sets []*instructions) {
 			narrow:        [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.NarrowFloat16AVX2, BFloat16: asm.NarrowBFloat16AVX2},
 			widen:         [len(typeNames)]func(dst, src *byte, steps int){Float16: asm.WidenFloat16AVX2, BFloat16: asm.WidenBFloat16AVX2},
 			fixed: fixedKernels{
-				mark:   [len(typeNames)]markKernel{Float32: asm.MarkFloat32AVX2, Float64: asm.MarkFloat64AVX2},
-				encode: [forms]turnKernel{asm.EncodeFloat32AsInt32AVX2, asm.EncodeFloat32AsInt64AVX2, asm.EncodeFloat64AsInt64AVX2},
-				decode: [forms]turnKernel{asm.DecodeFloat32AsInt32AVX2, asm.DecodeFloat32AsInt64AVX2, asm.DecodeFloat64AsInt64AVX2},
+				largest: asm.LargestFloat32AVX2,
+				mark:    [len(typeNames)]markKernel{Float32: asm.MarkFloat32AVX2, Float64: asm.MarkFloat64AVX2},
+				encode:  [forms]turnKernel{asm.EncodeFloat32AsInt32AVX2, asm.EncodeFloat32AsInt64AVX2, asm.EncodeFloat64AsInt64AVX2},
+				decode:  [forms]turnKernel{asm.DecodeFloat32AsInt32AVX2, asm.DecodeFloat32AsInt64AVX2, asm.DecodeFloat64AsInt64AVX2},
 			},
 		})
 	}

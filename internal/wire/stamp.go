@@ -61,10 +61,10 @@ func (s *Stamp) Fits(b []byte, flags Flags, elements uint16) bool {
 		(binary.BigEndian.Uint64(b[8*stampLowest:])^s[stampLowest])&keepsElement == 0
 }
 
-// FitsChunk is Fits for the chunk of a number, without an exponent.
-func (s *Stamp) FitsChunk(b []byte, flags Flags, chunk uint32, elements uint16) bool {
+// FitsChunk is Fits for the chunk of a number, with that exponent.
+func (s *Stamp) FitsChunk(b []byte, flags Flags, chunk uint32, elements uint16, exponent int8) bool {
 	_ = b[HeaderSize-1]
-	return binary.BigEndian.Uint64(b[8*stampChunk:]) == s[stampChunk]|uint64(chunk) &&
+	return binary.BigEndian.Uint64(b[8*stampChunk:]) == s[stampChunk]|uint64(uint8(exponent))<<32|uint64(chunk) &&
 		binary.BigEndian.Uint64(b) == s[stampFlags]|uint64(flags)<<flagsShift &&
 		binary.BigEndian.Uint64(b[8:]) == s[1] &&
 		binary.BigEndian.Uint64(b[8*stampElements:]) == s[stampElements]|uint64(elements) &&

@@ -37,31 +37,35 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		return 0
 	}
 	p, elements := c.op, c.elements
-	if p.block || p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
+	if p.Parts != nil || !p.sink || wire.HeaderSize+c.size() != size {
 		return 0
 	}
 	isOldest, lent := first == s.base, p.end()-s.cfg.Window // numbers before lent: see keep
-	to := p.Out[c.offset/p.width*p.vector:]
-	var coded stretch
+	at := c.offset / p.width
 	n, taken := first, 0
 	for n != s.next && len(packets) >= size {
 		c := s.at(n)
-		if c.number != n || c.op != p || c.elements != elements || c.state != flying || c.credit || !c.sent || c.given || c.care.asked != 0 ||
-			!p.down.FitsChunk(packets, wire.Sink, n, elements) {
+		if c.number != n || c.op != p || c.elements != elements || c.state != flying || c.credit || !c.sent || c.given || c.care.asked != 0 {
+			break
+		}
+		exponent := int8(0)
+		if p.block {
+			_, exponent = wire.PeekChunk(packets)
+		}
+		if !p.down.FitsChunk(packets, wire.Sink, n, elements, exponent) {
 			break
 		}
 		s.landed(now, c)
 		data := packets[wire.HeaderSize:size:size]
-		switch into := to[:int(elements)*p.vector]; {
+		into := p.Out[at*p.vector : (at+int(elements))*p.vector : (at+int(elements))*p.vector]
+		switch {
 		case p.coded:
 			s.own(c, len(data))
 			copy(c.kept, data)
-			if !coded.add(c) {
-				coded.decode(p)
-				coded = stretch{c.kept, c.offset}
-			}
+			c.exponent = exponent
+			p.decode(into, data, exponent, at)
 		case wire.Newer(lent, n):
-			c.kept = into[:len(into):len(into)]
+			c.kept = into
 			copy(into, data)
 		default:
 			s.own(c, len(data))
@@ -69,11 +73,10 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 			copy(into, data)
 		}
 		c.state, c.given = done, true
-		to, packets = to[int(elements)*p.vector:], packets[size:]
+		at, packets = at+int(elements), packets[size:]
 		n++
 		taken++
 	}
-	coded.decode(p)
 	if taken == 0 {
 		return 0
 	}
@@ -98,7 +101,7 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 // there were any. They do what contribute does, but at once what is the same for all.
 func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	p, last := s.ops[0], len(out.Sends)-1
-	if last < 0 || p.block || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
+	if last < 0 || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
 		return false
 	}
 	run, i, size := &out.Sends[last], s.created-p.first, p.perItem*p.width
@@ -116,17 +119,14 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	run.Body = run.Body[:len(run.Body)+len(body)]
 	for head := out.heads[begin:]; len(head) > 0; head = head[wire.HeaderSize:] {
 		c := s.create()
-		if p.coded {
-			s.own(c, size)
-		}
 		c.sent = true
 		s.reported(now, c)
-		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), c.number, c.elements, 0)
+		exponent := int8(0)
+		if p.coded {
+			_, exponent = s.input(c)
+		}
+		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), c.number, c.elements, exponent)
 		s.next++
-	}
-	if p.coded {
-		at := int(i) * p.perItem
-		p.encode(body, p.In[at*p.vector:(at+int(n)*p.perItem)*p.vector], at, &s.cfg)
 	}
 	s.counters.Sent += uint64(n)
 	return true
@@ -146,28 +146,4 @@ func (s *Session) payloads(p *operation, i, n uint32) []byte {
 	for n = min(n, uint32(len(s.ring))-place); free < n && (len(s.ring) >= int(2*s.cfg.Window) || s.ring[place+free].state == vacant); free++ {
 	}
 	return s.turned[int(place)*size : int(place+free)*size]
-}
-
-// stretch are kept results of chunks whose elements are turned, one after the other.
-type stretch struct {
-	kept   []byte
-	offset int // in the operation's whole vector, as chunk.offset
-}
-
-// add adds c's, if it follows.
-func (t *stretch) add(c *chunk) bool {
-	n := len(t.kept)
-	if n == 0 || cap(t.kept) == n || &t.kept[:n+1][n] != &c.kept[0] {
-		return false
-	}
-	t.kept = t.kept[:n+len(c.kept)]
-	return true
-}
-
-// decode gives their elements to p.
-func (t *stretch) decode(p *operation) {
-	at, n := t.offset/p.width, len(t.kept)/p.width
-	if n > 0 {
-		p.decode(p.Out[at*p.vector:(at+n)*p.vector], t.kept, 0, at)
-	}
 }

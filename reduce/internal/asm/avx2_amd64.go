@@ -227,6 +227,11 @@ func NarrowBFloat16AVX2(dst *byte, src *byte, steps int)
 //go:noescape
 func WidenBFloat16AVX2(dst *byte, src *byte, steps int)
 
+// LargestFloat32AVX2 returns the bits of the greatest magnitude in blocks of src.
+//
+//go:noescape
+func LargestFloat32AVX2(src *byte, blocks int) (bits uint32)
+
 // MarkFloat32AVX2 sets dst to the marks of blocks of src.
 //
 //go:noescape

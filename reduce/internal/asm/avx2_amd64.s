@@ -9139,6 +9139,45 @@ steps:
 	VZEROUPPER
 	RET
 
+// func LargestFloat32AVX2(src *byte, blocks int) (bits uint32)
+// Requires: AVX, AVX2
+TEXT ·LargestFloat32AVX2(SB), $0-20
+	MOVQ         src+0(FP), AX
+	MOVQ         blocks+8(FP), CX
+	MOVQ         $0x7fffffff7fffffff, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+blocks:
+	VPAND        (AX), Y0, Y5
+	VPMAXUD      Y5, Y1, Y1
+	VPAND        32(AX), Y0, Y5
+	VPMAXUD      Y5, Y2, Y2
+	VPAND        64(AX), Y0, Y5
+	VPMAXUD      Y5, Y3, Y3
+	VPAND        96(AX), Y0, Y5
+	VPMAXUD      Y5, Y4, Y4
+	ADDQ         $0x00000080, AX
+	DECQ         CX
+	JNZ          blocks
+	VPMAXUD      Y1, Y3, Y1
+	VPMAXUD      Y2, Y4, Y2
+	VPMAXUD      Y1, Y2, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, bits+16(FP)
+	VZEROUPPER
+	RET
+
 // func MarkFloat32AVX2(dst *byte, src *byte, blocks int) (done int)
 // Requires: AVX, AVX2, CMOV
 TEXT ·MarkFloat32AVX2(SB), $0-32

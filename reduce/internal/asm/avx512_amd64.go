@@ -224,6 +224,11 @@ func NarrowBFloat16AVX512(dst *byte, src *byte, steps int)
 //go:noescape
 func WidenBFloat16AVX512(dst *byte, src *byte, steps int)
 
+// LargestFloat32AVX512 returns the bits of the greatest magnitude in blocks of src.
+//
+//go:noescape
+func LargestFloat32AVX512(src *byte, blocks int) (bits uint32)
+
 // MarkFloat32AVX512 sets dst to the marks of blocks of src.
 //
 //go:noescape

@@ -7570,6 +7570,39 @@ steps:
 	VZEROUPPER
 	RET
 
+// func LargestFloat32AVX512(src *byte, blocks int) (bits uint32)
+// Requires: AVX, AVX2, AVX512F
+TEXT ·LargestFloat32AVX512(SB), $0-20
+	MOVQ         src+0(FP), AX
+	MOVQ         blocks+8(FP), CX
+	MOVQ         $0x7fffffff7fffffff, DX
+	VMOVQ        DX, X0
+	VPBROADCASTQ X0, Z0
+	VPXORQ       Z1, Z1, Z1
+	VPXORQ       Z2, Z2, Z2
+
+blocks:
+	VPANDQ        (AX), Z0, Z3
+	VPMAXUD       Z3, Z1, Z1
+	VPANDQ        64(AX), Z0, Z3
+	VPMAXUD       Z3, Z2, Z2
+	ADDQ          $0x00000080, AX
+	DECQ          CX
+	JNZ           blocks
+	VPMAXUD       Z1, Z2, Z1
+	VEXTRACTI64X4 $0x01, Z1, Y0
+	VPMAXUD       Y0, Y1, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMAXUD       X0, X1, X1
+	VPSHUFD       $0x4e, X1, X0
+	VPMAXUD       X0, X1, X1
+	VPSHUFD       $0xb1, X1, X0
+	VPMAXUD       X0, X1, X1
+	VMOVD         X1, AX
+	MOVL          AX, bits+16(FP)
+	VZEROUPPER
+	RET
+
 // func MarkFloat32AVX512(dst *byte, src *byte, blocks int) (done int)
 // Requires: AVX, AVX2, AVX512F, CMOV
 TEXT ·MarkFloat32AVX512(SB), $0-32

@@ -39,7 +39,7 @@ func (m *machine) mark(size int) {
 		mask, infinity, fraction = math.MaxInt32<<32, 0x7ff0_0000, 20
 	}
 	magnitude := m.broadcast(mask)
-	done, m1, least := m.GP64(), m.GP32(), m.GP32()
+	done, found, least := m.GP64(), m.GP32(), m.GP32()
 	m.XORQ(done, done)
 	m.Label("blocks")
 	var all []reg.VecVirtual
@@ -48,6 +48,31 @@ func (m *machine) mark(size int) {
 		m.and(operand.Mem{Base: at["src"], Disp: i}, magnitude, v)
 		all = append(all, v)
 	}
+	m.greatest(all, found)
+	if size == 8 { // a lower half may be all that there is
+		m.TESTL(found, found)
+		m.JZ(operand.LabelRef("end"))
+	}
+	m.CMPL(found, operand.U32(infinity))
+	m.JAE(operand.LabelRef("end"))
+	// A subnormal magnitude has the exponent of the least normal one, 0 has 0.
+	m.XORL(least, least)
+	m.TESTL(found, found)
+	m.SETNE(least.As8())
+	m.SHRL(operand.U8(fraction), found)
+	m.CMPL(found, least)
+	m.CMOVLCS(least, found)
+	m.MOVQ(found.As64(), operand.Mem{Base: at["dst"]}) // an operation on 32 bits clears the others
+	m.ADDQ(operand.U32(markSize), at["dst"])
+	m.ADDQ(operand.U32(blockSize), at["src"])
+	m.INCQ(done)
+	m.CMPQ(done, at["blocks"])
+	m.JNE(operand.LabelRef("blocks"))
+	m.end(done)
+}
+
+// greatest sets found to the greatest of all 32 bits. It uses the registers up.
+func (m *machine) greatest(all []reg.VecVirtual, found reg.Register) {
 	for ; len(all) > 1; all = all[:len(all)/2] {
 		for i := range len(all) / 2 {
 			m.VPMAXUD(all[i], all[i+len(all)/2], all[i])
@@ -66,27 +91,33 @@ func (m *machine) mark(size int) {
 		m.VPSHUFD(operand.U8(order), x, other)
 		m.VPMAXUD(other, x, x)
 	}
-	m.VMOVD(x, m1)
-	if size == 8 { // a lower half may be all that there is
-		m.TESTL(m1, m1)
-		m.JZ(operand.LabelRef("end"))
+	m.VMOVD(x, found)
+}
+
+// largest writes a kernel that finds the greatest magnitude of binary32.
+func (m *machine) largest() {
+	at := m.begin("LargestFloat32", "returns the bits of the greatest magnitude in blocks of src.",
+		"func(src *byte, blocks int) (bits uint32)", "src", "blocks")
+	magnitude, found := m.broadcast(twice(math.MaxInt32)), m.GP32()
+	var all []reg.VecVirtual
+	for range blockSize / m.width() {
+		v := m.vector()
+		m.xor(v, v, v)
+		all = append(all, v)
 	}
-	m.CMPL(m1, operand.U32(infinity))
-	m.JAE(operand.LabelRef("end"))
-	// A subnormal magnitude has the exponent of the least normal one, 0 has 0.
-	m.XORL(least, least)
-	m.TESTL(m1, m1)
-	m.SETNE(least.As8())
-	m.SHRL(operand.U8(fraction), m1)
-	m.CMPL(m1, least)
-	m.CMOVLCS(least, m1)
-	m.MOVQ(m1.As64(), operand.Mem{Base: at["dst"]}) // an operation on 32 bits clears the others
-	m.ADDQ(operand.U32(markSize), at["dst"])
+	m.Label("blocks")
+	for i, most := range all {
+		v := m.vector()
+		m.and(operand.Mem{Base: at["src"], Disp: i * m.width()}, magnitude, v)
+		m.VPMAXUD(v, most, most)
+	}
 	m.ADDQ(operand.U32(blockSize), at["src"])
-	m.INCQ(done)
-	m.CMPQ(done, at["blocks"])
-	m.JNE(operand.LabelRef("blocks"))
-	m.end(done)
+	m.DECQ(at["blocks"])
+	m.JNZ(operand.LabelRef("blocks"))
+	m.greatest(all, found)
+	m.Store(found, m.ReturnIndex(0))
+	m.VZEROUPPER()
+	m.RET()
 }
 
 // end writes the end of a function that returns done.

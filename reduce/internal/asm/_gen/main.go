@@ -35,6 +35,7 @@ func write(dir string, s set) error {
 		m.narrow(t, true)
 		m.narrow(t, false)
 	}
+	m.largest()
 	for _, size := range []int{4, 8} {
 		m.mark(size)
 	}
