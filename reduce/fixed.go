@@ -35,6 +35,8 @@ type Fixed struct {
 	bits       uint8 // of a mantissa: its magnitude is below 2^bits
 	field      uint8 // bits of a word for the sum, in a block with NaNs or infinities. The others count these
 	mixed      uint8 // bits of a mantissa there
+
+	fromLog, wordLog uint8 // binary logarithms of the bytes of an element and of a word
 }
 
 // FixedOf returns how a group of so many members sums a type: Float32 or Float64. The error wraps
@@ -66,6 +68,7 @@ func FixedOf(from Type, members int) (Fixed, error) {
 	f.bits = room(width)
 	f.field = uint8(width - bits.Len64(kinds-1))
 	f.mixed = room(int(f.field))
+	f.fromLog, f.wordLog = uint8(bits.TrailingZeros(uint(from.Size()))), uint8(bits.TrailingZeros(uint(f.word.Size())))
 	return f, nil
 }
 
@@ -82,24 +85,26 @@ func (f Fixed) Word() Type { return f.word }
 func (f Fixed) Members() int { return int(f.members) }
 
 // Block returns the elements of a block.
-func (f Fixed) Block() int { return FixedBlock / f.from.Size() }
+func (f Fixed) Block() int { return FixedBlock >> f.fromLog }
 
 // Unit returns the elements whose words have FixedBlock bytes. Chunks of so many, or of a multiple, are turned
 // fastest.
-func (f Fixed) Unit() int { return FixedBlock / f.word.Size() }
+func (f Fixed) Unit() int { return FixedBlock >> f.wordLog }
 
 // Bits returns how many bits of the greatest number of a block a word has, where the block has no NaN and no
 // infinity, and where it has.
 func (f Fixed) Bits() (plain, mixed int) { return int(f.bits), int(f.mixed) }
 
 // Marks returns how many uint32 the marks of a vector of so many elements are.
-func (f Fixed) Marks(elements int) int { return 2 * ((elements + f.Block() - 1) / f.Block()) }
+func (f Fixed) Marks(elements int) int {
+	return 2 * ((elements<<f.fromLog + FixedBlock - 1) / FixedBlock)
+}
 
 const markSize = 8 // bytes of a block's marks
 
 // Mark sets dst to the marks of src, a vector of From. It panics where the lengths do not fit.
 func (f Fixed) Mark(dst, src []byte) {
-	f.check(len(src), len(src)/f.from.Size()*f.word.Size(), dst, 0)
+	f.check(len(src), len(src)>>f.fromLog<<f.wordLog, dst, 0)
 	for len(src) > 0 {
 		n := fastest.markFixed(dst, src, f)
 		dst, src = dst[n*markSize:], src[n*FixedBlock:]
@@ -166,29 +171,29 @@ func (f Fixed) Decode(dst, src, marks []byte, at int) {
 // check panics unless vector and words are of equally many elements, and the marks are those of a vector
 // that has them.
 func (f Fixed) check(vector, words int, marks []byte, at int) {
-	n := vector / f.from.Size()
-	if vector%f.from.Size() != 0 || words != n*f.word.Size() || at < 0 || len(marks) < 4*f.Marks(at+n) {
+	n := vector >> f.fromLog
+	if vector != n<<f.fromLog || words != n<<f.wordLog || at < 0 || len(marks) < 4*f.Marks(at+n) {
 		panic(fmt.Sprintf("reduce: %d bytes of %v, %d bytes of %v, from %d on, by %d bytes of marks", vector, f.from, words, f.word, at, len(marks)))
 	}
 }
 
 // turn encodes or decodes: whole units by kernels, what these leave element by element.
 func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
-	from, to := f.word.Size(), f.from.Size() // bytes of an element of src, of dst
+	from, to := f.wordLog, f.fromLog // of the elements of src, of dst
 	if encodes {
 		from, to = to, from
 	}
-	unit := f.Unit()
-	for left := len(src) / from; left > 0; {
+	unit, block := f.Unit(), f.Block() // powers of two
+	for left := len(src) >> from; left > 0; {
 		n := 0
-		if at%unit == 0 {
-			n = unit * fastest.turnFixed(dst, src, marks, at/unit, left/unit, f, encodes)
+		if at&(unit-1) == 0 {
+			n = unit * fastest.turnFixed(dst, src, marks, at<<f.wordLog/FixedBlock, left<<f.wordLog/FixedBlock, f, encodes)
 		}
 		if n == 0 {
-			n = min(left, f.Block()-at%f.Block())
-			f.turnEach(dst[:n*to], src[:n*from], marks, at, encodes)
+			n = min(left, block-at&(block-1))
+			f.turnEach(dst[:n<<to], src[:n<<from], marks, at, encodes)
 		}
-		dst, src, at, left = dst[n*to:], src[n*from:], at+n, left-n
+		dst, src, at, left = dst[n<<to:], src[n<<from:], at+n, left-n
 	}
 }
 
@@ -263,7 +268,7 @@ func (f Fixed) constant(mantissa uint8, encodes bool) float64 {
 
 // turnEach turns elements of one block, one by one.
 func (f Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
-	b := at / f.Block()
+	b := at << f.fromLog / FixedBlock
 	scale, special := f.scale(exponentMark(marks, b), encodes), isSpecial(marks, b)
 	mantissa, from, word := f.bits, f.from.Size(), f.word.Size()
 	if special {

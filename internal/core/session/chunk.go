@@ -85,13 +85,13 @@ func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 	case c.given:
 		return c.kept, c.exponent
 	}
-	at := c.offset - p.inAt
-	if p.coded {
-		at = at / p.width * p.vector
+	if p.coded { // without Parts
+		at := c.offset / p.width
 		s.own(c, size)
-		c.exponent = p.encode(c.kept, p.In[at:at+int(c.elements)*p.vector], c.offset/p.width, &s.cfg)
+		c.exponent = p.encode(c.kept, p.In[at*p.vector:(at+int(c.elements))*p.vector], at, &s.cfg)
 		return c.kept, c.exponent
 	}
+	at := c.offset - p.inAt
 	return p.In[at : at+size], 0
 }
 
