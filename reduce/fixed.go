@@ -330,8 +330,8 @@ func (f Fixed) getWord(src []byte) int64 {
 func (f Fixed) putNumber(dst []byte, m int64, kind, scale, constant float64) {
 	if f.from == Float32 {
 		sum := float64(m)
-		if f.word == Int64 { // which a float64 may not hold
-			sum = float64(float32(m))
+		if f.word == Int64 {
+			sum = float64(float32(float64(toOdd(m))))
 		}
 		x := float32(float64(sum*constant) * scale)
 		switch {
@@ -351,6 +351,19 @@ func (f Fixed) putNumber(dst []byte, m int64, kind, scale, constant float64) {
 		x = kind
 	}
 	binary.LittleEndian.PutUint64(dst, math.Float64bits(x))
+}
+
+// toOdd returns an integer that a float64 holds, and that rounds to the same float32 as m: without its last bits, and
+// the next one set if one of these was. Go on 32 bits rounds from int64 to float32 twice.
+func toOdd(m int64) int64 {
+	const last = 1<<10 - 1
+	if -1<<53 <= m && m < 1<<53 {
+		return m
+	}
+	if m&last != 0 {
+		m |= last + 1
+	}
+	return m &^ last
 }
 
 // In a block with NaNs or infinities, a word has a sum in its lower bits, and in the upper ones how many

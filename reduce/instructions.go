@@ -29,7 +29,7 @@ type instructions struct {
 	lanes         int                                             // a register
 }
 
-// fixedKernels are those of Fixed and of Block32, over whole blocks; see package asm.
+// fixedKernels are those of Fixed and of Block32, over whole blocks or units; see package asm.
 type fixedKernels struct {
 	largest        func(src *byte, blocks int) (bits uint32)
 	mark           [len(typeNames)]markKernel // of Float32 and Float64

@@ -29,7 +29,7 @@ func (o *Output) place(s *Session, body []byte) *[wire.HeaderSize]byte {
 		run.Heads = o.heads[at-len(run.Heads):]
 		return head
 	}
-	// Its capacity, up to the vector's end, is that of the payloads behind it.
+	// Its capacity, up to the end of the vector or of Session.turned, is that of the payloads behind it.
 	o.Sends = append(o.Sends, Send{To: s.link.Parent, Body: body, Size: len(body), Heads: o.heads[at:]})
 	return head
 }

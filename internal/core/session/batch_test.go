@@ -58,16 +58,23 @@ func TestBatchesAreThePackets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		window := rapid.SampledFrom([]uint32{16, 256}).Draw(t, "window") // with 256, batches are held back
 		link := Link{Epoch: 2, Window: window, Parent: parentAddr, Cookie: 5, Idle: 3 * time.Millisecond}
-		coding := rapid.SampledFrom([]string{"plain", "blocks", "halves", "fixed float32", "fixed float64"}).Draw(t, "coding")
-		chunk := rapid.SampledFrom([]int{chunkBytes, chunkBytes, 140, 260}).Draw(t, "bytes of a chunk") // of 128, elements are turned by instructions for that
-		elements := rapid.SliceOfN(rapid.IntRange(0, int(12*window)*chunk/chunkBytes), 1, 5).Draw(t, "elements of operations")
+		coding := rapid.SampledFrom([]string{"plain", "blocks", "halves", "fixed float32", "fixed float64", "fixed, of both"}).Draw(t, "coding")
+		elements := rapid.SliceOfN(rapid.IntRange(0, int(12*window)), 1, 5).Draw(t, "elements of operations")
+		size, count := chunkBytes, rapid.SampledFrom([]int{3, 65}).Draw(t, "members")
+		if rapid.Bool().Draw(t, "long chunks") { // which kernels turn
+			size = 1112
+			for i := range elements {
+				elements[i] *= size / chunkBytes / 3
+			}
+		}
 		inPlace := rapid.Bool().Draw(t, "in place")
 		var members [2]*Session
 		var results [2][][]byte
+		want := map[int][]byte{}
 		var outs [2]Output
 		outs[1].TakesBatches = true
 		for i := range members {
-			s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunk, Window: window}, 7)
+			s, err := New(Config{Rank: 1, Members: count, ChunkBytes: size, Window: window}, 7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,9 +86,11 @@ func TestBatchesAreThePackets(t *testing.T) {
 				case "halves":
 					o.Element, o.Compressed = reduce.BFloat16, true
 				case "fixed float32":
-					fixed(&o, reduce.Float32)
+					fixed(&o, reduce.Float32, count)
+				case "fixed, of both":
+					fixed(&o, []reduce.Type{reduce.Float32, reduce.Float64}[id%2], count)
 				case "fixed float64":
-					fixed(&o, reduce.Float64)
+					fixed(&o, reduce.Float64, count)
 				}
 				o.In = make([]byte, n*o.Width())
 				for k := range o.In {
@@ -93,6 +102,7 @@ func TestBatchesAreThePackets(t *testing.T) {
 				if o.Fixed.IsSet() {
 					o.Marks = make([]byte, 4*o.Fixed.Marks(n))
 					o.Fixed.Mark(o.Marks, o.In)
+					want[id] = turnedAndBack(&o)
 				}
 				results[i] = append(results[i], o.Out)
 				if err := s.Start(o); err != nil {
@@ -162,13 +172,16 @@ func TestBatchesAreThePackets(t *testing.T) {
 			if !slices.Equal(v, results[1][id]) {
 				t.Fatalf("operation %d: %x and %x", id, v, results[1][id])
 			}
+			if sum, is := want[id]; is && !slices.Equal(v, sum) {
+				t.Fatalf("operation %d: %x, want %x", id, v, sum)
+			}
 		}
 	})
 }
 
-// fixed makes o a sum as integers, of three members.
-func fixed(o *Operation, from reduce.Type) {
-	f, err := reduce.FixedOf(from, 3)
+// fixed makes o a sum as integers.
+func fixed(o *Operation, from reduce.Type, members int) {
+	f, err := reduce.FixedOf(from, members)
 	if err != nil {
 		panic(err)
 	}
@@ -209,5 +222,25 @@ func mirrored(p []byte, kind wire.Type) []byte {
 	}
 	b := make([]byte, wire.HeaderSize)
 	h.Put(b)
-	return append(b, payload...)
+	b = append(b, payload...)
+	if h.Function == reduce.Max { // marks, and another member's exponents are greater
+		raise(b[wire.HeaderSize:])
+	}
+	return b
+}
+
+// raise makes the exponents of marks greater where they are small. What it has raised it leaves.
+func raise(marks []byte) {
+	for ; len(marks) >= 8; marks = marks[8:] {
+		marks[0] = max(marks[0], 100)
+	}
+}
+
+// turnedAndBack returns what the sum of a vector is by raised marks, if it is that of one member.
+func turnedAndBack(o *Operation) []byte {
+	marks, words, v := slices.Clone(o.Marks), make([]byte, o.Elements*o.Fixed.Word().Size()), make([]byte, len(o.In))
+	raise(marks)
+	o.Fixed.Encode(words, o.In, marks, 0)
+	o.Fixed.Decode(v, words, marks, 0)
+	return v
 }

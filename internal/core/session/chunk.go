@@ -82,7 +82,7 @@ func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 	switch {
 	case p.copies && !c.source, size == 0 && !p.block:
 		return nil, 0
-	case c.given:
+	case c.given, c.placed: // it was turned before
 		return c.kept, c.exponent
 	}
 	if p.coded { // without Parts
@@ -97,8 +97,7 @@ func (s *Session) input(c *chunk) (data []byte, exponent int8) {
 
 // own gives c memory of the session's for kept, of that many bytes.
 func (s *Session) own(c *chunk, size int) {
-	if p := c.op; p.coded && size > 0 {
-		s.turn(c, size)
+	if p := c.op; p.coded && size > 0 && s.turn(c, size) {
 		return
 	}
 	if !c.owned {
@@ -110,17 +109,25 @@ func (s *Session) own(c *chunk, size int) {
 	c.kept = slices.Grow(c.kept[:0], size)[:size]
 }
 
-// turn gives c that part of s.turned which is its place's, unless it has it.
-func (s *Session) turn(c *chunk, size int) {
+// turn gives c that part of s.turned which is its place's, unless it has it, and reports whether there is one: for
+// full chunks of one size, that of the first.
+func (s *Session) turn(c *chunk, size int) bool {
 	if c.placed && len(c.kept) == size {
-		return
+		return true
 	}
 	full := c.op.perItem * c.op.width
+	if s.turned == nil {
+		s.turnedSize = full
+	}
+	if full != s.turnedSize {
+		return false
+	}
 	if most := len(s.ring) * full; len(s.turned) != most {
 		s.turned = make([]byte, most) // what lies in a smaller one stays there
 	}
 	at := int(c.number&uint32(len(s.ring)-1)) * full
 	c.kept, c.owned, c.placed = s.turned[at:at+size], true, true
+	return true
 }
 
 // disown takes back c's memory.

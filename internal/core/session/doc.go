@@ -76,8 +76,9 @@
 //
 // While an operation is unfinished its vectors are lent, and what is kept of its
 // chunks lies there. Copies are made of the last W chunks alone, as they finish,
-// and of all in block floating point. Contributions of chunks that follow each
-// other in a vector are one Send, with that part of the vector as its Body, where
+// and of all whose elements are turned: these have places of their own, one after the
+// other in the ring's order. Contributions of chunks that follow each
+// other in a vector, or there, are one Send, with that part of it as its Body, where
 // the caller takes batches.
 //
 // Forget gives back the copies of numbers before one of which all members have every

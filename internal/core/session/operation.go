@@ -201,14 +201,15 @@ func Called(s *wire.Signature) (f reduce.Function, e reduce.Type, elements uint3
 }
 
 // Chunk returns the elements that a full chunk carries of o's vector, and the
-// bytes of an element; nothing if o has no vector. Chunks of a Fixed sum that have room for a unit are of whole ones.
+// bytes of an element; nothing if o has no vector. Full chunks of a Fixed sum are whole units, where that costs no
+// more than a ninth of their room.
 func (o *Operation) Chunk(chunkBytes int) (elements, width int) {
 	width = reduce.ElementSize(o.Function, o.Element)
 	if width == 0 {
 		return 0, 0
 	}
 	elements = min(chunkBytes/width, math.MaxUint16)
-	if o.Fixed.IsSet() && elements > o.Fixed.Unit() {
+	if o.Fixed.IsSet() && elements >= 8*o.Fixed.Unit() {
 		elements -= elements % o.Fixed.Unit()
 	}
 	return elements, width

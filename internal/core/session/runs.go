@@ -146,8 +146,8 @@ func (s *Session) payloads(p *operation, i, n uint32) []byte {
 	if !p.coded {
 		return p.In[int(i)*size : int(i+n)*size]
 	}
-	if len(s.turned) != len(s.ring)*size {
-		return nil
+	if size != s.turnedSize {
+		return nil // see turn
 	}
 	place, free := s.created&uint32(len(s.ring)-1), uint32(0)
 	for n = min(n, uint32(len(s.ring))-place); free < n && (len(s.ring) >= int(2*s.cfg.Window) || s.ring[place+free].state == vacant); free++ {

@@ -62,8 +62,8 @@ type Output struct {
 	Demand       uint32 // at the lowest rank: window that the operations can use from now on; 0: as before
 
 	// TakesBatches, which the caller sets and Reset keeps, says that it sends batches:
-	// contributions of chunks that follow each other in a vector are one Send
-	// then, where they go to a switch.
+	// contributions of chunks that follow each other in a vector, or in the session's memory
+	// where their elements are turned, are one Send then, where they go to a switch.
 	TakesBatches bool
 	heads        []byte // of the batches
 }
@@ -108,11 +108,12 @@ type Session struct {
 	created uint32 // next number that has no place in the ring yet
 	fresh   uint32 // next number that no operation has: the end of all started operations
 
-	ops    []*operation // not yet wholly created, in order
-	past   []*operation // to be used again, no more than the ring has places
-	spares [][]byte     // memory for what is kept
-	turned []byte       // likewise, of chunks whose elements are turned: place by place of the ring, so that they are batches
-	serial uint16       // of the next operation
+	ops        []*operation // not yet wholly created, in order
+	past       []*operation // to be used again, no more than the ring has places
+	spares     [][]byte     // memory for what is kept
+	turned     []byte       // likewise, of chunks whose elements are turned: place by place of the ring, so that they are batches
+	turnedSize int          // bytes of a place there
+	serial     uint16       // of the next operation
 
 	flow   flow
 	demand demand

@@ -11,7 +11,7 @@ import (
 // TestSteadyStateAllocatesNothing: a chunk is sent and finished in memory that
 // is there already, once the ring is full.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	for _, element := range []reduce.Type{reduce.Int32, reduce.Block32} {
+	for _, element := range []reduce.Type{reduce.Int32, reduce.Block32, reduce.BFloat16} { // of the last, vectors of float32
 		t.Run(element.String(), func(t *testing.T) { testSteadyState(t, element) })
 	}
 }
@@ -22,11 +22,11 @@ func testSteadyState(t *testing.T, element reduce.Type) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vector := make([]byte, chunks*chunkBytes)
-	o := Operation{
-		Collective: wire.Allreduce, Function: reduce.Sum, Element: element,
-		Elements: len(vector) / 4, In: vector, Out: vector,
-	}
+	o := Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: element, Compressed: element == reduce.BFloat16}
+	perChunk, _ := o.Chunk(chunkBytes)
+	o.Elements = chunks * perChunk
+	o.In = make([]byte, o.Elements*o.Width())
+	o.Out = o.In
 	if err := s.Start(o); err != nil {
 		t.Fatal(err)
 	}

@@ -22,9 +22,9 @@
 // before a block of binary64 without a number of 2^-1042 or more.
 //
 // Encode and Decode take units of 128 bytes of integers, which are those of a vector from the unit at on: a block of
-// it, or half of one where integers are wider than numbers. An element is multiplied by the constant and by a power of
+// it, or half of one where integers are wider than numbers. An element is multiplied by a power of
 // two, whose exponent, as binary64 stores it, is origin less that of the marks, or to decode the sum of both; where
-// that of the marks is 0, by 0. It is rounded once, to nearest, ties to even.
+// that of the marks is 0, by 0; of binary64 by the constant, too. It is rounded once, to nearest, ties to even.
 //
 // # Scheduling
 //
