@@ -96,8 +96,10 @@ func (f Fixed) Unit() int { return FixedBlock >> f.wordLog }
 func (f Fixed) Bits() (plain, mixed int) { return int(f.bits), int(f.mixed) }
 
 // Marks returns how many uint32 the marks of a vector of so many elements are.
-func (f Fixed) Marks(elements int) int {
-	return 2 * ((elements<<f.fromLog + FixedBlock - 1) / FixedBlock)
+func (f Fixed) Marks(elements int) int { return 2 * f.blocks(elements) }
+
+func (f *Fixed) blocks(elements int) int {
+	return (elements<<f.fromLog + FixedBlock - 1) / FixedBlock
 }
 
 const markSize = 8 // bytes of a block's marks
@@ -106,7 +108,7 @@ const markSize = 8 // bytes of a block's marks
 func (f Fixed) Mark(dst, src []byte) {
 	f.check(len(src), len(src)>>f.fromLog<<f.wordLog, dst, 0)
 	for len(src) > 0 {
-		n := fastest.markFixed(dst, src, f)
+		n := fastest.markFixed(dst, src, f.from)
 		dst, src = dst[n*markSize:], src[n*FixedBlock:]
 		if len(src) > 0 {
 			n = min(len(src), FixedBlock)
@@ -117,7 +119,7 @@ func (f Fixed) Mark(dst, src []byte) {
 }
 
 // mark sets the marks of one block.
-func (f Fixed) mark(dst, src []byte) {
+func (f *Fixed) mark(dst, src []byte) {
 	greatest, special := uint64(0), uint32(0)
 	if f.from == Float32 {
 		for ; len(src) >= 4; src = src[4:] {
@@ -170,15 +172,15 @@ func (f Fixed) Decode(dst, src, marks []byte, at int) {
 
 // check panics unless vector and words are of equally many elements, and the marks are those of a vector
 // that has them.
-func (f Fixed) check(vector, words int, marks []byte, at int) {
+func (f *Fixed) check(vector, words int, marks []byte, at int) {
 	n := vector >> f.fromLog
-	if vector != n<<f.fromLog || words != n<<f.wordLog || at < 0 || len(marks) < 4*f.Marks(at+n) {
+	if vector != n<<f.fromLog || words != n<<f.wordLog || at < 0 || len(marks) < markSize*f.blocks(at+n) {
 		panic(fmt.Sprintf("reduce: %d bytes of %v, %d bytes of %v, from %d on, by %d bytes of marks", vector, f.from, words, f.word, at, len(marks)))
 	}
 }
 
 // turn encodes or decodes: whole units by kernels, what these leave element by element.
-func (f Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
+func (f *Fixed) turn(dst, src, marks []byte, at int, encodes bool) {
 	from, to := f.wordLog, f.fromLog // of the elements of src, of dst
 	if encodes {
 		from, to = to, from
@@ -205,7 +207,7 @@ const (
 	forms
 )
 
-func (f Fixed) form() int {
+func (f *Fixed) form() int {
 	switch {
 	case f.from == Float64:
 		return float64AsInt64
@@ -228,7 +230,7 @@ func isSpecial(marks []byte, block int) bool {
 // need be a number, so that e - 2 and e - 1 are taken into the scale of a block, and the rest into a constant.
 
 // scale returns the factor of a block with that exponent; 0 where it has zeros alone.
-func (f Fixed) scale(exponent uint32, encodes bool) float64 {
+func (f *Fixed) scale(exponent uint32, encodes bool) float64 {
 	s := uint64(exponent)
 	if encodes {
 		s = -s
@@ -240,7 +242,7 @@ func (f Fixed) scale(exponent uint32, encodes bool) float64 {
 }
 
 // origin returns the exponent of scale, as it is stored, of a block with the exponent 0.
-func (f Fixed) origin(encodes bool) uint64 {
+func (f *Fixed) origin(encodes bool) uint64 {
 	switch {
 	case f.from == Float32 && encodes:
 		return 1023 + 126 + uint64(f.bits)
@@ -253,7 +255,7 @@ func (f Fixed) origin(encodes bool) uint64 {
 }
 
 // constant returns the factor of all blocks.
-func (f Fixed) constant(mantissa uint8, encodes bool) float64 {
+func (f *Fixed) constant(mantissa uint8, encodes bool) float64 {
 	switch {
 	case f.from == Float32 && encodes:
 		return pow2(int(mantissa) - int(f.bits))
@@ -267,7 +269,7 @@ func (f Fixed) constant(mantissa uint8, encodes bool) float64 {
 }
 
 // turnEach turns elements of one block, one by one.
-func (f Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
+func (f *Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
 	b := at << f.fromLog / FixedBlock
 	scale, special := f.scale(exponentMark(marks, b), encodes), isSpecial(marks, b)
 	mantissa, from, word := f.bits, f.from.Size(), f.word.Size()
@@ -301,14 +303,14 @@ func (f Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
 	}
 }
 
-func (f Fixed) number(src []byte) float64 {
+func (f *Fixed) number(src []byte) float64 {
 	if f.from == Float32 {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(src)))
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(src))
 }
 
-func (f Fixed) putWord(dst []byte, m int64) {
+func (f *Fixed) putWord(dst []byte, m int64) {
 	if f.word == Int32 {
 		binary.LittleEndian.PutUint32(dst, uint32(m))
 	} else {
@@ -316,7 +318,7 @@ func (f Fixed) putWord(dst []byte, m int64) {
 	}
 }
 
-func (f Fixed) getWord(src []byte) int64 {
+func (f *Fixed) getWord(src []byte) int64 {
 	if f.word == Int32 {
 		return int64(int32(binary.LittleEndian.Uint32(src)))
 	}
@@ -327,7 +329,7 @@ func (f Fixed) getWord(src []byte) int64 {
 //
 // A mantissa is rounded to the type first, and then scaled, which is exact: what is subnormal afterwards has a
 // sum of so few bits that nothing was rounded before.
-func (f Fixed) putNumber(dst []byte, m int64, kind, scale, constant float64) {
+func (f *Fixed) putNumber(dst []byte, m int64, kind, scale, constant float64) {
 	if f.from == Float32 {
 		sum := float64(m)
 		if f.word == Int64 {
@@ -370,7 +372,7 @@ func toOdd(m int64) int64 {
 // members have had +Inf or NaN there, and -Inf or NaN, as a number of two digits.
 
 // mix returns the word of a number in such a block.
-func (f Fixed) mix(x, scale, constant float64) int64 {
+func (f *Fixed) mix(x, scale, constant float64) int64 {
 	base, kind := int64(f.members)+1, int64(0)
 	switch {
 	case x != x:
@@ -386,7 +388,7 @@ func (f Fixed) mix(x, scale, constant float64) int64 {
 }
 
 // unmix returns the sum of such a word and, unless none was there, the infinity or NaN.
-func (f Fixed) unmix(word int64) (m int64, kind float64) {
+func (f *Fixed) unmix(word int64) (m int64, kind float64) {
 	over := 64 - f.field
 	m = word << over >> over
 	count := uint64(word-m) << (64 - 8*f.word.Size()) >> (64 - 8*f.word.Size()) >> f.field

@@ -126,15 +126,15 @@ func (s *instructions) sumBlocks(dst []byte, in [][]byte, exponents []int8, expo
 }
 
 // markFixed sets the marks of as many whole blocks as the set can do one after the other, and returns how many.
-func (s *instructions) markFixed(dst, src []byte, f Fixed) (blocks int) {
+func (s *instructions) markFixed(dst, src []byte, from Type) (blocks int) {
 	if blocks = min(len(src), piece) / FixedBlock; s == nil || blocks == 0 {
 		return 0
 	}
-	return s.fixed.mark[f.from](&dst[0], &src[0], blocks)
+	return s.fixed.mark[from](&dst[0], &src[0], blocks)
 }
 
 // turnFixed turns as many whole units, from one on, as the set can do one after the other, and returns how many.
-func (s *instructions) turnFixed(dst, src, marks []byte, unit, units int, f Fixed, encodes bool) int {
+func (s *instructions) turnFixed(dst, src, marks []byte, unit, units int, f *Fixed, encodes bool) int {
 	if s == nil || units == 0 {
 		return 0
 	}

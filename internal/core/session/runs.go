@@ -122,18 +122,11 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 		c.sent = true
 		s.reported(now, c)
 		exponent := int8(0)
-		switch {
-		case p.block: // each has its own
+		if p.coded {
 			_, exponent = s.input(c)
-		case p.coded:
-			s.own(c, size)
 		}
 		p.up.Put((*[wire.HeaderSize]byte)(head), c.flags(), c.number, c.elements, exponent)
 		s.next++
-	}
-	if p.coded && !p.block {
-		at := int(i) * p.perItem
-		p.encode(body, p.In[at*p.vector:(at+int(n)*p.perItem)*p.vector], at, &s.cfg)
 	}
 	s.counters.Sent += uint64(n)
 	return true
