@@ -270,7 +270,7 @@ func (s *Session) holdsBack(limit uint32) hold {
 	i := s.next - p.first
 	switch {
 	case i%wire.BatchChunks != 0 || p.chunks < 2*wire.BatchChunks || p.chunks-i < wire.BatchChunks ||
-		s.flight == 0 || s.flow.size < 4*wire.BatchChunks || s.flow.byLoss: // bursts get less of a queue that others fill
+		s.flight == 0 || s.flow.size < 2*wire.BatchChunks || s.flow.byLoss: // bursts get less of a queue that others fill
 		return free
 	case limit-s.next < wire.BatchChunks:
 		return byWindow
