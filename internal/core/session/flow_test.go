@@ -320,3 +320,37 @@ func TestStreams(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldBatchFillsTheWindow: a window that has no room for a whole batch more counts as used up, and so moves.
+func TestHeldBatchFillsTheWindow(t *testing.T) {
+	const window, cut = 256, 93 // two batches, and a part of one
+	s, err := New(Config{Rank: 1, Members: 3, ChunkBytes: chunkBytes, Window: window}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := Output{TakesBatches: true}
+	if err := s.Enter(0, Link{Epoch: 2, Window: window, Parent: parentAddr}, Decision{}, &out); err != nil {
+		t.Fatal(err)
+	}
+	s.flow.size, s.flow.start = cut, false
+	v := make([]byte, 4000*chunkBytes)
+	if err := s.Start(Operation{Collective: wire.Allreduce, Function: reduce.Sum, Element: reduce.Int32, Elements: len(v) / 4, In: v, Out: v}); err != nil {
+		t.Fatal(err)
+	}
+	now := core.Time(0)
+	for s.Step(now, nil, &out); s.Pending(); {
+		var results [][]byte
+		for _, p := range out.packets() {
+			results = append(results, mirrored(p, wire.Result))
+		}
+		if len(results) == 0 {
+			t.Fatal("nothing is on its way")
+		}
+		out.Reset()
+		now = now.Add(10 * time.Microsecond)
+		s.Step(now, bundled(results), &out)
+	}
+	if s.flow.size <= cut {
+		t.Errorf("the window began with %d and is %d", cut, s.flow.size)
+	}
+}

@@ -252,7 +252,7 @@ func (s *Session) pump(now core.Time, out *Output) {
 		s.next++
 	}
 	s.waits = s.next != s.fresh && s.unagreed(s.next)
-	if s.next != s.fresh && s.flight >= s.flow.size && !s.waits {
+	if s.next != s.fresh && (s.flight >= s.flow.size || held == byFlow) && !s.waits {
 		s.flow.round.full = true
 	}
 	if s.rested && s.next != from {
