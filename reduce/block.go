@@ -31,15 +31,7 @@ func EncodeBlock(dst, src []byte, members int) (exponent int8) {
 		return exponent
 	}
 	scale, done := pow2(-int(exponent)), fastest.turnBlock(dst, src, -int(exponent), true)
-	dst, src = dst[done:], src[done:]
-	if aligned[float32](src) && aligned[int32](dst) {
-		quantize(view[int32](dst), view[float32](src), scale)
-		return exponent
-	}
-	for at := 0; at < len(src); at += 4 {
-		x := math.Float32frombits(binary.LittleEndian.Uint32(src[at:]))
-		binary.LittleEndian.PutUint32(dst[at:], uint32(mantissa(x, scale)))
-	}
+	quantize(dst[done:], src[done:], scale)
 	return exponent
 }
 
@@ -59,15 +51,7 @@ func DecodeBlock(dst, src []byte, exponent int8) {
 		return
 	}
 	scale, done := pow2(int(exponent)), fastest.turnBlock(dst, src, int(exponent), false)
-	dst, src = dst[done:], src[done:]
-	if aligned[int32](src) && aligned[float32](dst) {
-		expand(view[float32](dst), view[int32](src), scale)
-		return
-	}
-	for at := 0; at < len(src); at += 4 {
-		m := int32(binary.LittleEndian.Uint32(src[at:]))
-		binary.LittleEndian.PutUint32(dst[at:], math.Float32bits(float32(float64(m)*scale)))
-	}
+	expand(dst[done:], src[done:], scale)
 }
 
 func checkBlock(dst, src []byte) {
@@ -83,13 +67,8 @@ func pow2(e int) float64 { return math.Float64frombits(uint64(1023+e) << 52) }
 // bits of that. Those of infinity, or greater ones, report an infinity or NaN.
 func largest(src []byte) (m uint32) {
 	const magnitude = math.MaxInt32
-	for len(src) > 0 {
-		found, done := fastest.largest(src)
-		if done == 0 {
-			break
-		}
-		m, src = max(m, found), src[done:]
-	}
+	m, done := fastest.largest(src)
+	src = src[done:]
 	if !aligned[uint32](src) {
 		for at := 0; at < len(src); at += 4 {
 			m = max(m, binary.LittleEndian.Uint32(src[at:])&magnitude)
@@ -142,34 +121,50 @@ func mantissa(x float32, scale float64) int32 {
 	return int32(math.Float64bits(float64(float64(x)*scale) + integral))
 }
 
-// quantize sets each dst[i] to the mantissa of src[i].
-func quantize(dst []int32, src []float32, scale float64) {
-	for len(dst) >= 8 && len(src) >= 8 {
-		d, s := (*[8]int32)(dst), (*[8]float32)(src)
+// quantize sets each element of dst, of Int32, to the mantissa of that of src, of Float32.
+func quantize(dst, src []byte, scale float64) {
+	if !aligned[int32](dst) || !aligned[float32](src) {
+		for ; len(src) > 0; dst, src = dst[4:], src[4:] {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(src))
+			binary.LittleEndian.PutUint32(dst, uint32(mantissa(x, scale)))
+		}
+		return
+	}
+	to, from := view[int32](dst), view[float32](src)
+	for len(to) >= 8 && len(from) >= 8 {
+		d, s := (*[8]int32)(to), (*[8]float32)(from)
 		d[0], d[1] = mantissa(s[0], scale), mantissa(s[1], scale)
 		d[2], d[3] = mantissa(s[2], scale), mantissa(s[3], scale)
 		d[4], d[5] = mantissa(s[4], scale), mantissa(s[5], scale)
 		d[6], d[7] = mantissa(s[6], scale), mantissa(s[7], scale)
-		dst, src = dst[8:], src[8:]
+		to, from = to[8:], from[8:]
 	}
-	src = src[:len(dst)]
-	for i := range dst {
-		dst[i] = mantissa(src[i], scale)
+	from = from[:len(to)]
+	for i := range to {
+		to[i] = mantissa(from[i], scale)
 	}
 }
 
-// expand sets each dst[i] to src[i] * scale.
-func expand(dst []float32, src []int32, scale float64) {
-	for len(dst) >= 8 && len(src) >= 8 {
-		d, s := (*[8]float32)(dst), (*[8]int32)(src)
+// expand sets each element of dst, of Float32, to that of src, of Int32, times scale.
+func expand(dst, src []byte, scale float64) {
+	if !aligned[float32](dst) || !aligned[int32](src) {
+		for ; len(src) > 0; dst, src = dst[4:], src[4:] {
+			m := int32(binary.LittleEndian.Uint32(src))
+			binary.LittleEndian.PutUint32(dst, math.Float32bits(float32(float64(m)*scale)))
+		}
+		return
+	}
+	to, from := view[float32](dst), view[int32](src)
+	for len(to) >= 8 && len(from) >= 8 {
+		d, s := (*[8]float32)(to), (*[8]int32)(from)
 		d[0], d[1] = float32(float64(s[0])*scale), float32(float64(s[1])*scale)
 		d[2], d[3] = float32(float64(s[2])*scale), float32(float64(s[3])*scale)
 		d[4], d[5] = float32(float64(s[4])*scale), float32(float64(s[5])*scale)
 		d[6], d[7] = float32(float64(s[6])*scale), float32(float64(s[7])*scale)
-		dst, src = dst[8:], src[8:]
+		to, from = to[8:], from[8:]
 	}
-	src = src[:len(dst)]
-	for i, m := range src {
-		dst[i] = float32(float64(m) * scale)
+	from = from[:len(to)]
+	for i, m := range from {
+		to[i] = float32(float64(m) * scale)
 	}
 }

@@ -278,12 +278,10 @@ func (f *Fixed) turnEach(dst, src, marks []byte, at int, encodes bool) {
 	}
 	constant := f.constant(mantissa, encodes)
 	switch {
-	case f.word == Int32 && !special && aligned[int32](dst) && aligned[int32](src):
-		if encodes {
-			quantize(view[int32](dst), view[float32](src), scale)
-		} else {
-			expand(view[float32](dst), view[int32](src), scale)
-		}
+	case f.word == Int32 && !special && encodes:
+		quantize(dst, src, scale)
+	case f.word == Int32 && !special:
+		expand(dst, src, scale)
 	case encodes:
 		for ; len(src) > 0; dst, src = dst[word:], src[from:] {
 			if special {

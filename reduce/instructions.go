@@ -166,11 +166,16 @@ func (s *instructions) turnBlock(dst, src []byte, exponent int, encodes bool) (d
 // plainMarks are marks of blocks with the exponent 1.
 var plainMarks = bytes.Repeat([]byte{1, 0, 0, 0, 0, 0, 0, 0}, 256)
 
-// largest returns the bits of the greatest magnitude of Float32 in a part of src from the beginning on, and its bytes.
+// largest returns the bits of the greatest magnitude of Float32 in src as far as the set can do it, and how many bytes
+// it has done.
 func (s *instructions) largest(src []byte) (bits uint32, done int) {
-	n := min(len(src), piece) / FixedBlock
-	if s == nil || n == 0 {
+	if s == nil {
 		return 0, 0
 	}
-	return s.fixed.largest(&src[0], n), n * FixedBlock
+	for len(src)-done >= FixedBlock {
+		n := min(len(src)-done, piece) / FixedBlock
+		bits = max(bits, s.fixed.largest(&src[done], n))
+		done += n * FixedBlock
+	}
+	return bits, done
 }

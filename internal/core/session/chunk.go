@@ -115,7 +115,7 @@ func (s *Session) turn(c *chunk, size int) bool {
 	if c.placed && len(c.kept) == size {
 		return true
 	}
-	full := c.op.perItem * c.op.width
+	full := c.op.full()
 	if s.turned == nil {
 		s.turnedSize = full
 	}

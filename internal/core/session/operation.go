@@ -336,6 +336,9 @@ func (p *operation) decode(dst, src []byte, exponent int8, at int) {
 	}
 }
 
+// full returns the bytes of a full chunk's payload.
+func (p *operation) full() int { return p.perItem * p.width }
+
 // end returns the number after p's last chunk.
 func (p *operation) end() uint32 { return p.first + p.chunks }
 

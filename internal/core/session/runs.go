@@ -58,18 +58,16 @@ func (s *Session) results(now core.Time, from netip.AddrPort, packets []byte, si
 		s.landed(now, c)
 		data := packets[wire.HeaderSize:size:size]
 		into := p.Out[at*p.vector : (at+int(elements))*p.vector : (at+int(elements))*p.vector]
-		switch {
-		case p.coded:
+		if !p.coded && wire.Newer(lent, n) {
+			c.kept = into
+		} else {
 			s.own(c, len(data))
 			copy(c.kept, data)
 			c.exponent = exponent
+		}
+		if p.coded {
 			p.decode(into, data, exponent, at)
-		case wire.Newer(lent, n):
-			c.kept = into
-			copy(into, data)
-		default:
-			s.own(c, len(data))
-			copy(c.kept, data)
+		} else {
 			copy(into, data)
 		}
 		c.state, c.given = done, true
@@ -104,7 +102,7 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 	if last < 0 || p.Parts != nil || p.copies && !p.source || p.perItem == 0 || p.stamped != s.link.Epoch || s.next == s.base {
 		return false
 	}
-	run, i, size := &out.Sends[last], s.created-p.first, p.perItem*p.width
+	run, i, size := &out.Sends[last], s.created-p.first, p.full()
 	n := min(limit-s.next, s.flow.size-s.flight, wire.BatchChunks-i%wire.BatchChunks, max(uint32(p.agreedBefore(s.base)/p.perItem), i)-i)
 	if i == 0 || n == 0 || run.Size != size {
 		return false
@@ -135,7 +133,7 @@ func (s *Session) contributions(now core.Time, limit uint32, out *Output) bool {
 // payloads returns the memory for those of up to n full chunks of p, from its i-th, the next to be created, on: a part
 // of the vector, or of s.turned as far as their places follow each other there and are free.
 func (s *Session) payloads(p *operation, i, n uint32) []byte {
-	size := p.perItem * p.width
+	size := p.full()
 	if !p.coded {
 		return p.In[int(i)*size : int(i+n)*size]
 	}

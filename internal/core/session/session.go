@@ -298,7 +298,7 @@ func (s *Session) unagreed(n uint32) bool {
 	} else if c := s.at(n); c.state == flying && !c.given {
 		p = c.op
 	}
-	return p != nil && p.agreedChunk > 0 && min(int(n-p.first+1)*p.perItem, p.Elements) > p.agreedBefore(s.base)
+	return p != nil && min(int(n-p.first+1)*p.perItem, p.Elements) > p.agreedBefore(s.base)
 }
 
 // create gives number s.created its place in the ring, after what was there has given its memory back.
