@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tributary-fabric/tributary/internal/core/broadcast"
 	"github.com/tributary-fabric/tributary/internal/wire/broadcastmsg"
@@ -158,8 +159,10 @@ type workers struct {
 	most  int
 	tasks sync.WaitGroup
 
-	mu               sync.Mutex
-	running, waiting int // of all services
+	running atomic.Int64 // callbacks of all services
+
+	mu      sync.Mutex
+	waiting int // of all services
 }
 
 // queue is the callbacks of a service that wait. It is guarded by workers.mu.
@@ -178,7 +181,6 @@ func (w *workers) do(q *queue, t *task) {
 	w.waiting++
 	if q.working < w.most {
 		q.working++
-		w.running++
 		w.tasks.Go(func() { w.work(q) })
 	}
 }
@@ -190,6 +192,7 @@ func (w *workers) work(q *queue) {
 			return
 		}
 		in := t.run()
+		w.running.Add(-1) // before anyone learns that it has returned
 		if t.call.Kind != broadcast.Created {
 			t.node.loop.Add(in)
 		}
@@ -203,12 +206,12 @@ func (w *workers) next(q *queue) (task, bool) {
 	if q.head == len(q.tasks) {
 		q.tasks, q.head = q.tasks[:0], 0
 		q.working--
-		w.running--
 		return task{}, false
 	}
 	t := q.tasks[q.head]
 	q.tasks[q.head] = task{}
 	w.waiting--
+	w.running.Add(1)
 	if q.head++; q.head > 64 && q.head > len(q.tasks)/2 {
 		rest := copy(q.tasks, q.tasks[q.head:])
 		clear(q.tasks[rest:])
@@ -246,5 +249,5 @@ func (w *workers) wait(ctx context.Context) error {
 func (w *workers) state() (running, waiting int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.running, w.waiting
+	return int(w.running.Load()), w.waiting
 }
