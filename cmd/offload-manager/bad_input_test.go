@@ -92,9 +92,10 @@ func testsOf(t *testing.T, directory string) string {
 func fails(t *testing.T, says string, name string, args ...string) {
 	t.Helper()
 	var stderr bytes.Buffer
+	path := binary(t, name) // the first call builds it, which may take a while
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary(t, name), args...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Stderr = &stderr
 	err := cmd.Run()
 	lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
