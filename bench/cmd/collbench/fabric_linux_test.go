@@ -214,20 +214,11 @@ func newTrial(t *testing.T, prefix string, c field.Config) *trial {
 // size is the vector's in a trial: it takes a third of a second at 50 Mbit/s.
 const size = 2 << 20
 
-// longer returns the bytes of vectors that a trial with kernels reduces: a tree of those takes
-// longer to be offered, on a busy machine, than an operation of size.
-func longer(size int, kernel bool) int {
-	if kernel {
-		return 4 * size
-	}
-	return size
-}
-
 // measure runs two operations of so many bytes, in the second of which strike is
 // called when a quarter of it has passed, and returns the way and the result.
 func (tr *trial) measure(size int, strike func() error) (transport, result string) {
 	tr.t.Helper()
-	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit", "--type", "int32"}
+	args := []string{"--bytes", fmt.Sprint(size), "--iterations", "1", "--rate", "50mbit", "--type", "int32", "--offer-wait", "30s"}
 	struck := make(chan error, 1)
 	var rows []timing.Row
 	mark := func(_ int, begins bool) error {
@@ -352,14 +343,14 @@ func testFabricFaults(t *testing.T, kernel bool) {
 			}
 			tr := newTrial(t, fmt.Sprintf("%s%t", test.prefix, kernel)[:len(test.prefix)+1], field.Config{Kernel: kernel})
 			var restore func() error
-			transport, result := tr.measure(longer(size, kernel), func() (err error) { restore, err = test.strike(tr); return err })
+			transport, result := tr.measure(size, func() (err error) { restore, err = test.strike(tr); return err })
 			if !strings.Contains(test.transports, transport) || result != "right" {
 				t.Errorf("it ran by %s, and the result is %s\n%s", transport, result, tr.log)
 			}
 			if err := restore(); err != nil {
 				t.Fatal(err)
 			}
-			if transport, result = tr.measure(longer(size, kernel), func() error { return nil }); transport != "offload" || result != "right" {
+			if transport, result = tr.measure(size, func() error { return nil }); transport != "offload" || result != "right" {
 				t.Errorf("afterwards it ran by %s, and the result is %s\n%s", transport, result, tr.log)
 			}
 		})
@@ -396,7 +387,7 @@ func testMisplacedTree(t *testing.T, kernel bool) {
 				t.Parallel()
 			}
 			tr := newTrial(t, "cbplace-"+name, field.Config{Loss: test.loss, Kernel: kernel, Verify: 20 * time.Millisecond})
-			divert, size := func() error { return nil }, longer(size, kernel)
+			divert, size := func() error { return nil }, size
 			if test.detour {
 				size = detoured
 				divert = func() error {

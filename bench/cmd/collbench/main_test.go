@@ -173,6 +173,7 @@ func TestBadFlags(t *testing.T) {
 			os.ErrNotExist, "absent",
 		},
 		"data":         {run("--data", "h0"), errUsage, "--data"},
+		"offer wait":   {run("--offer-wait", "-1s"), errUsage, "--offer-wait -1s"},
 		"no such file": {run("--members", members+"x"), os.ErrNotExist, "membersx"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ type runFlags struct {
 	rails                                      []string
 	certificate, key, authority                string
 	loss                                       float64
+	offerWait                                  time.Duration
 	without                                    string
 	marks, gauge                               bool
 	turns                                      string
@@ -70,6 +72,7 @@ topology and the TCP address for other members (--listen):
 	flags.StringVar(&f.key, "key", "", "`file` of its key")
 	flags.StringVar(&f.authority, "authority", "", "`file` of the authorities' certificates")
 	flags.Float64Var(&f.loss, "loss", 0, "`share` of the packets to switches that is lost, from 0 to 1")
+	flags.DurationVar(&f.offerWait, "offer-wait", 0, "how long the group waits for its first tree of switches; by default 3s, with --transport offload 30s")
 	flags.StringVar(&f.without, "without", "", "`features` of the sockets to leave out, such as polling, or all")
 	flags.BoolVar(&f.marks, "marks", false, "")
 	flags.BoolVar(&f.gauge, "gauge", false, "")
@@ -91,11 +94,11 @@ const (
 	offerWaitMust = 30 * time.Second // where operations must run over switches
 )
 
-func offerWaitOf(c timing.Config) time.Duration {
-	if c.Transport == timing.Offload {
+func (f *runFlags) offerWaitOf(c timing.Config) time.Duration {
+	if f.offerWait == 0 && c.Transport == timing.Offload {
 		return offerWaitMust
 	}
-	return offerWait
+	return cmp.Or(f.offerWait, offerWait)
 }
 
 // awaitTree waits until operations run over switches, but not for long: a
@@ -123,7 +126,7 @@ func awaitTree(ctx context.Context, comm *hostlib.Communicator, patience time.Du
 func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.Config, with hooks.Hooks, err error) {
 	host, process := field.SplitProcess(f.host)
 	config = hostlib.Config{
-		Name: host, Process: process, Listen: f.listen, OfferWait: offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
+		Name: host, Process: process, Listen: f.listen, OfferWait: f.offerWaitOf(c), Window: f.bench.window, Log: f.bench.logger(cmd),
 		AllowPlaintext: true, // networks of one's own, such as namespaces
 	}
 	if c.Transport != timing.Host {
@@ -145,6 +148,9 @@ func (f *runFlags) joining(cmd *cobra.Command, c timing.Config) (config hostlib.
 	}
 	for _, a := range f.rails {
 		config.Rails = append(config.Rails, hostlib.Rail{Address: a})
+	}
+	if f.offerWait < 0 {
+		return config, with, fmt.Errorf("%w --offer-wait %v: it must not be negative", errUsage, f.offerWait)
 	}
 	if err := checkLoss(f.loss); err != nil {
 		return config, with, err
@@ -198,7 +204,7 @@ func run(cmd *cobra.Command, f *runFlags) (err error) {
 		return err
 	}
 	if f.manager != "" && c.Transport != timing.Host {
-		awaitTree(ctx, comm, offerWaitOf(c))
+		awaitTree(ctx, comm, f.offerWaitOf(c))
 	}
 	if f.gauge {
 		stop, err := field.ServeGauge(field.HostTraffic(comm))
@@ -226,7 +232,7 @@ func (f *runFlags) play(ctx context.Context, h *hostlib.Host, comm *hostlib.Comm
 			return nil, err
 		}
 		if variant == timing.Chosen && f.manager != "" {
-			awaitTree(ctx, other, offerWaitOf(c))
+			awaitTree(ctx, other, f.offerWaitOf(c))
 		}
 		all = append(all, other)
 		return other, nil
