@@ -155,7 +155,7 @@ func endings(t *testing.T, hosts []*Host, members []Member, elements int, onSwit
 // TestDeathInEveryCollective: when a member, or two, are killed in the middle of whatever collective,
 // the survivors get the same error, which names the dead, and form a communicator that works.
 func TestDeathInEveryCollective(t *testing.T) {
-	for k, dead := range [][]int{{0}, {1}, {4}, {0, 3}, {1, 2}, {0, 1, 2, 3}} {
+	for k, dead := range fewer([][]int{{0}, {1}, {4}, {0, 3}, {1, 2}, {0, 1, 2, 3}}, [][]int{{0, 3}, {1, 2}})[0] {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			hosts, members := joinAs(t, []string{"h0", "h1", "h2", "h3", "h4"}, patient)
 			endings(t, hosts, members, []int{20, 20_000}[k%2], false, dead...)

@@ -147,7 +147,7 @@ func TestRailsAtRunTime(t *testing.T) {
 
 // TestRailsUnderAllreduces: rails of both kinds go and come while the communicator works.
 func TestRailsUnderAllreduces(t *testing.T) {
-	for _, kinds := range [][2]RailKind{{RailTCP, RailTCP}, {RailTCP, RailUDP}, {RailUDP, RailUDP}} {
+	for _, kinds := range fewer([2]RailKind{RailTCP, RailTCP}, [2]RailKind{RailUDP, RailUDP}, [2]RailKind{RailTCP, RailUDP}) {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) { testRailsUnderAllreduces(t, kinds) })
 	}
 }

@@ -209,7 +209,7 @@ var allDoubles = flag.Bool("all", false, "TestExhaustion: every pair of failures
 
 // TestExhaustion fails rails at every event of every flow, once and twice. The last one comes back.
 func TestExhaustion(t *testing.T) {
-	stride := 67
+	stride := 149
 	switch {
 	case *allDoubles:
 		stride = 1

@@ -125,7 +125,7 @@ func TestFullLists(t *testing.T) {
 // much it sends.
 func TestNeverSynced(t *testing.T) {
 	e := collect(t, Config{
-		Limits: Limits{Answer: 200 * time.Millisecond, MinRetry: time.Hour, MaxRetry: time.Hour},
+		Limits: Limits{Sync: 200 * time.Millisecond, MinRetry: time.Hour, MaxRetry: time.Hour},
 		Address: serve(t, &target{subscribe: func(_ *pb.SubscriptionList, s pb.GNMI_SubscribeServer) error {
 			for i := 0; ; i++ {
 				if err := send(s, updates(leaf(t, oper, []string{"UP", "DOWN"}[i%2]))); err != nil {
