@@ -10,11 +10,26 @@ import (
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
 )
 
-// isOfEarlierLife reports whether requests have failed because the other host has started again, and
-// had not been heard of since the communicator was formed: it is a member as it is now.
+// isOfEarlierLife reports whether requests have failed because the other host has started again, or
+// was closed, before the communicator was formed: it is a member as it is now. In which life a neighbour is one
+// its link knows; of another, that nothing has come from its earlier life since. The end of a
+// connection says nothing: it may be noticed late.
 func (c *Communicator) isOfEarlierLife(err error) bool {
 	var p *rail.PeerError
-	return errors.Is(err, rail.ErrRestarted) && errors.As(err, &p) && p.LastUp.Before(c.recovery.formedAt)
+	if !isEndOfLife(err) || !errors.As(err, &p) {
+		return false
+	}
+	for _, l := range c.links {
+		if l.name == p.Peer {
+			return l.isOfEarlierLife(p.Incarnation)
+		}
+	}
+	return p.LastHeard.Before(c.recovery.formedAt)
+}
+
+// isEndOfLife reports whether requests have failed because the other host has started again, or closes.
+func isEndOfLife(err error) bool {
+	return errors.Is(err, rail.ErrRestarted) || errors.Is(err, rail.ErrAbsent)
 }
 
 // hearing takes another member's messages, and notes its death, in the goroutine of who reads.
@@ -47,12 +62,12 @@ func (h *hearing) take(status rail.Status, err error) {
 		}
 	case err == nil, errors.Is(err, rail.ErrTruncated):
 		h.refuse()
-	case h.isLost, errors.Is(err, rail.ErrRestarted) && !c.isOfEarlierLife(err), errors.Is(err, rail.ErrAbsent):
+	case h.isLost, isEndOfLife(err) && !c.isOfEarlierLife(err):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
 		c.lost(int(h.rank), err)
 		return
 	default: // it may live, and lack what was on its way
-		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !c.isOfEarlierLife(err), h.whole[:0] // canceled by this host, which may be closing
+		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !errors.Is(err, rail.ErrRestarted), h.whole[:0] // canceled by this host, which may be closing
 		v := &c.recovery
 		v.mu.Lock()
 		v.send(h.rank, agree.PingMessage())

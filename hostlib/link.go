@@ -221,6 +221,13 @@ func (l *link) died(incarnation uint64, why string) {
 	}
 }
 
+// isOfEarlierLife reports whether the neighbour was met in a later incarnation than that.
+func (l *link) isOfEarlierLife(incarnation uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return incarnation < l.life
+}
+
 // restarted takes that the neighbour is in a later incarnation than that.
 func (l *link) restarted(before uint64) {
 	l.mu.Lock()

@@ -190,8 +190,7 @@ func (m *Message) outcome(s rail.Status, err error) (MessageStatus, error) {
 		return of, nil
 	case errors.Is(err, rail.ErrTruncated):
 		return of, fmt.Errorf("%w: %d elements from rank %d", ErrTruncated, of.Elements, m.peer)
-	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrUnreachable), errors.Is(err, rail.ErrAbsent),
-		errors.Is(err, rail.ErrRestarted) && !m.c.isOfEarlierLife(err):
+	case errors.Is(err, rail.ErrLost), errors.Is(err, rail.ErrUnreachable), isEndOfLife(err) && !m.c.isOfEarlierLife(err):
 		if m.c.directErr(m.peer) == nil {
 			m.c.lost(m.peer, err)
 		}
