@@ -8,12 +8,14 @@ import (
 	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/core/agree"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
+	"github.com/tributary-fabric/tributary/internal/driver/runner"
 )
 
 // isOfEarlierLife reports whether requests have failed because the other host has started again, or
 // was closed, before the communicator was formed: it is a member as it is now. In which life a neighbour is one
 // its link knows; of another, that nothing has come from its earlier life since. The end of a
-// connection says nothing: it may be noticed late.
+// connection says nothing: it may be noticed late. Once the communicator has ended links do not find
+// who dies any more: then it counts as dead.
 func (c *Communicator) isOfEarlierLife(err error) bool {
 	var p *rail.PeerError
 	if !isEndOfLife(err) || !errors.As(err, &p) {
@@ -24,7 +26,7 @@ func (c *Communicator) isOfEarlierLife(err error) bool {
 			return l.isOfEarlierLife(p.Incarnation)
 		}
 	}
-	return p.LastHeard.Before(c.recovery.formedAt)
+	return !runner.IsClosed(c.over) && p.LastHeard.Before(c.recovery.formedAt)
 }
 
 // isEndOfLife reports whether requests have failed because the other host has started again, or closes.
