@@ -12,10 +12,9 @@ import (
 )
 
 // isOfEarlierLife reports whether requests have failed because the other host has started again, or
-// was closed, before the communicator was formed: it is a member as it is now. In which life a neighbour is one
-// its link knows; of another, that nothing has come from its earlier life since. The end of a
-// connection says nothing: it may be noticed late. Once the communicator has ended links do not find
-// who dies any more: then it counts as dead.
+// was closed, before the communicator was formed: it is a member as it is now. In which life a neighbour is
+// one its link knows. Of another, its connections show it: their end may be noticed restartGrace late, while links
+// still find who dies.
 func (c *Communicator) isOfEarlierLife(err error) bool {
 	var p *rail.PeerError
 	if !isEndOfLife(err) || !errors.As(err, &p) {
@@ -26,10 +25,14 @@ func (c *Communicator) isOfEarlierLife(err error) bool {
 			return l.isOfEarlierLife(p.Incarnation)
 		}
 	}
-	return !runner.IsClosed(c.over) && p.LastHeard.Before(c.recovery.formedAt)
+	late := restartGrace
+	if runner.IsClosed(c.over) {
+		late = 0
+	}
+	return p.LastUp.Before(c.recovery.formedAt.Add(late))
 }
 
-// isEndOfLife reports whether requests have failed because the other host has started again, or closes.
+// isEndOfLife reports whether requests have failed because the other host has started again, or was closed.
 func isEndOfLife(err error) bool {
 	return errors.Is(err, rail.ErrRestarted) || errors.Is(err, rail.ErrAbsent)
 }
@@ -49,7 +52,7 @@ type hearing struct {
 func (h *hearing) next() { h.c.recovery.part.RecvThen(h.from, 0, 0, h.buffer[:], h.then) }
 
 func (h *hearing) take(status rail.Status, err error) {
-	c := h.c
+	c, isPast := h.c, h.c.isOfEarlierLife(err)
 	switch {
 	case h.ctx.Err() != nil, errors.Is(err, rail.ErrCanceled), errors.Is(err, rail.ErrClosed), errors.Is(err, peer.ErrClosed):
 		return
@@ -64,12 +67,12 @@ func (h *hearing) take(status rail.Status, err error) {
 		}
 	case err == nil, errors.Is(err, rail.ErrTruncated):
 		h.refuse()
-	case h.isLost, isEndOfLife(err) && !c.isOfEarlierLife(err):
+	case !isPast && (h.isLost || isEndOfLife(err)):
 		c.host.cfg.Log.Info("a member counts as dead", slog.String("communicator", c.name), slog.Int("rank", int(h.rank)), slog.Any("reason", err))
 		c.lost(int(h.rank), err)
 		return
 	default: // it may live, and lack what was on its way
-		h.isLost, h.whole = !errors.Is(err, context.Canceled) && !errors.Is(err, rail.ErrRestarted), h.whole[:0] // canceled by this host, which may be closing
+		h.isLost, h.whole = !isPast && !errors.Is(err, context.Canceled), h.whole[:0] // canceled by this host, which may be closing
 		v := &c.recovery
 		v.mu.Lock()
 		v.send(h.rank, agree.PingMessage())

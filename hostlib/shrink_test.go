@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tributary-fabric/tributary/hostlib/rail"
 	"github.com/tributary-fabric/tributary/internal/daemon/agentd"
 	"github.com/tributary-fabric/tributary/membership"
 	"github.com/tributary-fabric/tributary/reduce"
@@ -392,6 +393,73 @@ func TestDeathOfEarlierLife(t *testing.T) {
 		t.Errorf("%d members are left", len(once))
 	}
 	leave(t, again)
+}
+
+// TestShrinkWithoutOneThatJoinsAgain: a member that closes its host after the end of the communicator, and joins
+// again while the others shrink it, is dead in that, also where nobody but the first of the dead was its neighbour.
+func TestShrinkWithoutOneThatJoinsAgain(t *testing.T) {
+	ctx, names := within(t), []string{"h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7"}
+	hosts, members := joinAs(t, names, patient)
+	fronts := map[int]*front{6: newFront(t), 7: newFront(t)}
+	renew := func(rank int) {
+		hosts[rank] = joinOne(t, names[rank])
+		if _, err := rail.On(hosts[rank], rail.Config{}); err != nil {
+			t.Error(err)
+		}
+		fronts[rank].lead(hosts[rank].Addr())
+	}
+	for rank, f := range fronts {
+		f.lead(members[rank].Addr)
+		members[rank].Addr = f.addr()
+	}
+	first := form(t, "first", hosts, members)
+	for i := range 6 { // so that each has a session with rank 7
+		r := StartRecv(first[7], i, 1, make([]int64, 1))
+		if err := Send(ctx, first[i], 7, 1, make([]int64, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	comms := form(t, "second", hosts, members)
+	kill(t, hosts[6])
+	renew(6)
+	for rank, c := range comms {
+		if rank != 6 {
+			<-c.Done()
+		}
+	}
+	if err := hosts[7].Close(ctx); err != nil {
+		t.Error(err)
+	}
+	var shrinking sync.WaitGroup
+	smaller := make([]*Communicator, 6)
+	for i := range smaller {
+		shrinking.Go(func() {
+			var err error
+			if smaller[i], err = comms[i].Shrink(ctx); err != nil {
+				t.Errorf("rank %d: %v", i, err)
+			}
+		})
+	}
+	for _, c := range comms[:6] {
+		until(ctx, t, "all shrink", func() bool {
+			c.recovery.mu.Lock()
+			defer c.recovery.mu.Unlock()
+			return c.recovery.core != nil
+		})
+	}
+	renew(7)
+	if shrinking.Wait(); t.Failed() {
+		return
+	}
+	for i, c := range smaller {
+		if failed := comms[i].Failed(); c.Size() != 6 || !slices.Equal(failed, []int{6, 7}) {
+			t.Errorf("rank %d: %d members are left, without %v", i, c.Size(), failed)
+		}
+	}
+	leave(t, smaller)
 }
 
 // TestShrinkAfterSeveralAborts: members that abort at once each know their own end, and the others one of

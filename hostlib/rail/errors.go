@@ -44,7 +44,7 @@ type PeerError struct {
 	Incarnation uint64 // the peer's, as far as it was known
 	Reason      error
 	Rails       []Failure // of the rails to the peer, but those that were removed
-	LastHeard   time.Time // when a frame came from that incarnation last; zero: none did
+	LastUp      time.Time // when there was a connection last: one that it had in that incarnation
 }
 
 // Failure is what happened to a rail.

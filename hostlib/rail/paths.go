@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/peering"
 	"github.com/tributary-fabric/tributary/internal/core/rail"
@@ -81,12 +82,11 @@ func (n *Node) pathUp(key any, of peer.Peer, on path, class rail.Class) {
 		on.Break(peering.ErrOutdated)
 		return
 	case of.Incarnation > p.incarnation:
-		if p.incarnation != 0 && !p.isPast {
+		if p.incarnation != 0 {
 			p.lose(ErrRestarted, nil, &e)
 		}
-		p.incarnation, p.heard = of.Incarnation, 0
+		p.incarnation = of.Incarnation
 	}
-	p.isPast = false
 	var c *conn
 	if known, ok := n.conns.Load(key); ok {
 		c = known.(*conn)
@@ -163,6 +163,7 @@ func (n *Node) connDown(key any, name string, class rail.Class, reason error) {
 	p.reach[class].Void() // a call while it was there came to nothing
 	if c, ok := known.(*conn); ok {
 		p.conns = slices.DeleteFunc(p.conns, func(other *conn) bool { return other == c })
+		p.lastUp = time.Now()
 		if class == rail.Message {
 			p.trouble = reason
 		}
@@ -307,9 +308,9 @@ func (p *Peer) lose(why error, keep *conn, e *effects) {
 
 // failure returns why requests with the peer fail.
 func (p *Peer) failure(why error, keep *conn) error {
-	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why, Rails: slices.Clone(p.rails)}
-	if p.heard != 0 {
-		e.LastHeard = p.node.clock.At(p.heard)
+	e := &PeerError{Peer: p.name, Incarnation: p.incarnation, Reason: why, Rails: slices.Clone(p.rails), LastUp: p.lastUp}
+	if len(p.conns) > 0 {
+		e.LastUp = time.Now()
 	}
 	for _, c := range p.conns {
 		if c == keep {
@@ -336,9 +337,6 @@ func (n *Node) received(key any, frames []peer.Frame) (bad error) {
 	var e effects
 	p.mu.Lock()
 	now := n.clock.Now()
-	if !c.isOver {
-		p.heard = now
-	}
 	for i := range frames {
 		b := frames[i].Bytes
 		if c.isOver || p.isEnded {
@@ -439,9 +437,8 @@ func (n *Node) over(name string, incarnation uint64, why error) {
 	var e effects
 	p.mu.Lock()
 	defer p.unlock(&e)
-	if p.incarnation != 0 && p.incarnation <= incarnation && !p.isPast {
+	if p.incarnation != 0 && p.incarnation <= incarnation {
 		p.lose(why, nil, &e)
-		p.isPast = true
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/tributary-fabric/tributary/internal/core/rail"
 	"github.com/tributary-fabric/tributary/internal/driver/peer"
@@ -106,39 +105,5 @@ func TestHostileBeginnings(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// TestEndOfAnEarlierLife: the end of a peer's incarnation is reported once, however often it is
-// noticed: what begins afterwards is for the peer as it is then.
-func TestEndOfAnEarlierLife(t *testing.T) {
-	s := &solo{}
-	s.node = newNode(s, Config{}, slog.New(slog.DiscardHandler))
-	before := time.Now()
-	s.meet(t, "b")
-	p := peerOf(t, s.node, "b")
-	r := p.StartRecv(1, make([]byte, 1))
-	s.node.over("b", 1, ErrAbsent)
-	var lost *PeerError
-	if _, err := r.Wait(t.Context()); !errors.As(err, &lost) || !errors.Is(err, ErrAbsent) || lost.Incarnation != 1 || lost.LastHeard.Before(before) {
-		t.Fatalf("%+v, %v", lost, err)
-	}
-	r = p.StartSend(1, []byte("x"))
-	s.node.over("b", 1, ErrAbsent) // of the connection of the other class
-	s.node.over("b", 1, ErrRestarted)
-	for _, on := range s.paths {
-		s.end(on)
-	}
-	now := &soloPath{class: rail.Message, peer: "b"}
-	s.node.pathUp(now, peer.Peer{Name: "b", Incarnation: 2}, now, rail.Message)
-	if _, isDone, err := r.Test(); isDone {
-		t.Fatalf("what began after the end has failed: %v", err)
-	}
-	s.node.over("b", 2, ErrRestarted)
-	if _, err := r.Wait(t.Context()); !errors.As(err, &lost) || lost.Incarnation != 2 || !lost.LastHeard.IsZero() {
-		t.Errorf("%+v, %v", lost, err)
-	}
-	if err := s.node.Close(t.Context()); err != nil {
-		t.Error(err)
 	}
 }

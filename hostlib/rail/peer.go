@@ -26,8 +26,7 @@ type Peer struct {
 	lost        []frameOn // frames that could not be
 	epochs      rail.Epochs
 	incarnation uint64      // 0: not known
-	isPast      bool        // what was under way with that incarnation has failed: its end is no news
-	heard       core.Time   // when a frame of that incarnation came last; 0: none did
+	lastUp      time.Time   // when there was a connection last, if there is none
 	isAgreed    bool        // upon a session
 	isMuted     bool        // upon none, until messages of earlier ones are received
 	isEnded     bool        // the node was closed
